@@ -1,0 +1,39 @@
+# Every target sets up what it needs: a virtual environment in .venv with the tested versions of constraints.txt.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test test-all lint types docs check bench clean
+
+demo: .venv/.ready-plot
+	$(BIN)/infoknife demo
+
+test: .venv/.ready-test
+	$(BIN)/python -m pytest
+
+test-all: .venv/.ready-test
+	$(BIN)/python -m pytest -m "slow or not slow"
+
+lint: .venv/.ready-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: .venv/.ready-dev
+	$(BIN)/mypy
+
+docs: .venv/.ready-dev
+	$(BIN)/mkdocs build --strict --quiet
+
+check: lint types test docs
+
+bench: .venv/.ready-test
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache
+
+# .venv/.ready-EXTRA: the package is installed with that extra (dev includes test, test includes plot)
+.venv/.ready-%: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) -e ".[$*]"
+	touch $@

@@ -1,0 +1,106 @@
+"""Checked tensors from what users bring: tensors, arrays, columns and frames, one row a sample.
+
+Nothing is cast or dropped in silence. What cannot be used raises ``TypeError`` (wrong kind) or ``ValueError``
+(wrong shape or value) that names the argument, what came, what was expected and the way out.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = ["check_finite", "class_codes", "matrix", "tensor"]
+
+
+def tensor(value: Any, name: str) -> Tensor:
+    """Turn a tensor, numpy array, pandas or polars column or frame into a tensor, without a copy where possible."""
+    if isinstance(value, Tensor):
+        return value
+    if hasattr(value, "to_numpy"):
+        value = value.to_numpy()
+    if isinstance(value, (list, tuple, int)):
+        value = np.asarray(value)
+    if not isinstance(value, (np.ndarray, np.generic)):
+        raise TypeError(
+            f"{name} is a {type(value).__name__}; expected a torch tensor, a numpy array, or a pandas or polars "
+            f"column or frame with one row a sample"
+        )
+    if value.dtype.kind not in "fiub":
+        raise TypeError(f"{name} has dtype {value.dtype}; expected numbers. Select numeric columns or encode the others")
+    if not value.flags.writeable or any(step < 0 for step in value.strides):
+        value = value.copy()  # torch tensors cannot be read-only or run backwards
+    return torch.as_tensor(value)
+
+
+def matrix(value: Any, name: str, *, dim: int | None = None, rows: int | None = None) -> Tensor:
+    """Check a floating-point matrix (N, dim) with finite entries; a column (N,) is (N, 1).
+
+    Args:
+        value: The samples, anything that :func:`tensor` takes.
+        name: The argument's name, for the error messages.
+        dim: The number of columns that must be there, if it is known.
+        rows: The number of rows that must be there, if it is known.
+    """
+    x = tensor(value, name)
+    if not x.is_floating_point():
+        raise TypeError(f"{name} has dtype {x.dtype}; expected floating point. If it is continuous use {name}.float()")
+    if x.dim() == 1 and dim in (None, 1):
+        x = x.unsqueeze(-1)
+    if x.dim() != 2:
+        raise ValueError(
+            f"{name} has shape {tuple(x.shape)}; expected (N, {'dim' if dim is None else dim}), one row a sample. "
+            f"Flatten the other axes, or add one for a single sample: {name}[None]"
+        )
+    if dim is not None and x.shape[1] != dim:
+        raise ValueError(f"{name} has {x.shape[1]} columns; expected {dim}, the dimension that the module was made for")
+    if x.shape[0] == 0 or x.shape[1] == 0:
+        raise ValueError(f"{name} is empty, shape {tuple(x.shape)}; expected at least one row and one column")
+    _check_rows(x, name, rows)
+    check_finite(x, name)
+    return x
+
+
+def class_codes(value: Any, name: str, *, classes: int, rows: int | None = None) -> Tensor:
+    """Check integer class codes (N,) in ``0 .. classes - 1``; a single integer is one row."""
+    codes = tensor(value, name)
+    if codes.is_floating_point() or codes.is_complex():
+        raise TypeError(
+            f"{name} has dtype {codes.dtype}; expected integer classes 0 to {classes - 1}. "
+            f"If they are whole numbers use {name}.long(); for a continuous condition make the module with given_dim="
+        )
+    codes = codes.long().reshape(1) if codes.dim() == 0 else codes.long()
+    if codes.dim() != 1:
+        raise ValueError(f"{name} has shape {tuple(codes.shape)}; expected (N,), one class a sample: try {name}.flatten()")
+    if len(codes) == 0:
+        raise ValueError(f"{name} is empty; expected at least one row")
+    _check_rows(codes, name, rows)
+    if not _transformed() and (int(codes.min()) < 0 or int(codes.max()) >= classes):
+        raise ValueError(
+            f"{name} has classes from {int(codes.min())} to {int(codes.max())}; expected 0 to {classes - 1}. "
+            f"Renumber them, or make the module with more classes"
+        )
+    return codes
+
+
+def check_finite(x: Tensor, name: str) -> None:
+    """Raise ``ValueError`` where x (N, dim) has a NaN or an infinity; silent under vmap and compile, which cannot ask."""
+    if _transformed() or bool(torch.isfinite(x).all()):
+        return
+    bad = ~torch.isfinite(x)
+    rows = bad.any(-1).nonzero().flatten()
+    kind = "NaN" if bool(torch.isnan(x).any()) else "infinite values"
+    raise ValueError(
+        f"{name} has {kind} in {len(rows)} of {len(x)} rows, the first in row {int(rows[0])}; expected finite numbers. "
+        f"Drop or impute those rows"
+    )
+
+
+def _check_rows(x: Tensor, name: str, rows: int | None) -> None:
+    if rows is not None and x.shape[0] != rows:
+        raise ValueError(f"{name} has {x.shape[0]} rows; expected {rows}, one for each row of the samples")
+
+
+def _transformed() -> bool:
+    """Whether torch.compile or a torch.func transform is looking, where a value cannot decide what runs."""
+    return torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None
