@@ -4,13 +4,14 @@ Nothing is cast or dropped in silence. What cannot be used raises ``TypeError`` 
 (wrong shape or value) that names the argument, what came, what was expected and the way out.
 """
 
+import math
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["check_finite", "class_codes", "matrix", "tensor"]
+__all__ = ["check_finite", "class_codes", "is_transformed", "matrix", "tensor"]
 
 
 def tensor(value: Any, name: str) -> Tensor:
@@ -27,7 +28,9 @@ def tensor(value: Any, name: str) -> Tensor:
             f"column or frame with one row a sample"
         )
     if value.dtype.kind not in "fiub":
-        raise TypeError(f"{name} has dtype {value.dtype}; expected numbers. Select numeric columns or encode the others")
+        raise TypeError(
+            f"{name} has dtype {value.dtype}; expected numbers. Select numeric columns or encode the others"
+        )
     if not value.flags.writeable or any(step < 0 for step in value.strides):
         value = value.copy()  # torch tensors cannot be read-only or run backwards
     return torch.as_tensor(value)
@@ -44,7 +47,9 @@ def matrix(value: Any, name: str, *, dim: int | None = None, rows: int | None = 
     """
     x = tensor(value, name)
     if not x.is_floating_point():
-        raise TypeError(f"{name} has dtype {x.dtype}; expected floating point. If it is continuous use {name}.float()")
+        raise TypeError(
+            f"{name} has dtype {x.dtype}; expected floating point. If it is continuous use {name}.float()"
+        )
     if x.dim() == 1 and dim in (None, 1):
         x = x.unsqueeze(-1)
     if x.dim() != 2:
@@ -53,7 +58,9 @@ def matrix(value: Any, name: str, *, dim: int | None = None, rows: int | None = 
             f"Flatten the other axes, or add one for a single sample: {name}[None]"
         )
     if dim is not None and x.shape[1] != dim:
-        raise ValueError(f"{name} has {x.shape[1]} columns; expected {dim}, the dimension that the module was made for")
+        raise ValueError(
+            f"{name} has {x.shape[1]} columns; expected {dim}, the dimension that the module was made for"
+        )
     if x.shape[0] == 0 or x.shape[1] == 0:
         raise ValueError(f"{name} is empty, shape {tuple(x.shape)}; expected at least one row and one column")
     _check_rows(x, name, rows)
@@ -71,11 +78,13 @@ def class_codes(value: Any, name: str, *, classes: int, rows: int | None = None)
         )
     codes = codes.long().reshape(1) if codes.dim() == 0 else codes.long()
     if codes.dim() != 1:
-        raise ValueError(f"{name} has shape {tuple(codes.shape)}; expected (N,), one class a sample: try {name}.flatten()")
+        raise ValueError(
+            f"{name} has shape {tuple(codes.shape)}; expected (N,), one class a sample: try {name}.flatten()"
+        )
     if len(codes) == 0:
         raise ValueError(f"{name} is empty; expected at least one row")
     _check_rows(codes, name, rows)
-    if not _transformed() and (int(codes.min()) < 0 or int(codes.max()) >= classes):
+    if not is_transformed() and (int(codes.min()) < 0 or int(codes.max()) >= classes):
         raise ValueError(
             f"{name} has classes from {int(codes.min())} to {int(codes.max())}; expected 0 to {classes - 1}. "
             f"Renumber them, or make the module with more classes"
@@ -85,8 +94,8 @@ def class_codes(value: Any, name: str, *, classes: int, rows: int | None = None)
 
 def check_finite(x: Tensor, name: str) -> None:
     """Raise ``ValueError`` where x (N, dim) has a NaN or an infinity; silent under vmap and compile, which cannot ask."""
-    if _transformed() or bool(torch.isfinite(x).all()):
-        return
+    if is_transformed() or math.isfinite(x.detach().sum().item()) or bool(torch.isfinite(x).all()):
+        return  # a finite sum is the quick proof; a sum that only overflows is looked at again
     bad = ~torch.isfinite(x)
     rows = bad.any(-1).nonzero().flatten()
     kind = "NaN" if bool(torch.isnan(x).any()) else "infinite values"
@@ -101,6 +110,6 @@ def _check_rows(x: Tensor, name: str, rows: int | None) -> None:
         raise ValueError(f"{name} has {x.shape[0]} rows; expected {rows}, one for each row of the samples")
 
 
-def _transformed() -> bool:
+def is_transformed() -> bool:
     """Whether torch.compile or a torch.func transform is looking, where a value cannot decide what runs."""
     return torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None

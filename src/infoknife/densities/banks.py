@@ -1,0 +1,146 @@
+r"""Banks of kernels: the parameters $\theta = (A, b, u)$ of `eq:knife`, shared, by class, or computed from a condition.
+
+A bank works in standardised coordinates. Its parameters are kept in units in which a step of size one in every
+coordinate of a block changes the log-density by about one: $1/\sqrt d$ for means and log-diagonals, $\sqrt 2/d$ for the
+lower triangle. So one learning rate serves all dimensions, and Adam's noise does not grow with $d^2$.
+"""
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor, nn
+
+from infoknife.densities.covariance import Covariance, in_plain_units
+from infoknife.densities.start import SPREAD, start
+from infoknife.inputs import is_transformed
+from infoknife.kernels import Units
+
+__all__ = ["Bank", "ClassKernels", "SharedKernels"]
+
+
+class Bank(nn.Module, ABC):
+    """Kernels for the points u (N, d), perhaps given a standardised condition or classes."""
+
+    @abstractmethod
+    def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
+        """Give the log-density in nats at u (N, d): (N,)."""
+
+    @abstractmethod
+    def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
+        """Draw (n, d)."""
+
+    @abstractmethod
+    def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+        """Start from data."""
+
+    @abstractmethod
+    def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+        """Start as the paper does."""
+
+
+class SharedKernels(Bank):
+    """M kernels for all points: the marginal density."""
+
+    def __init__(self, components: int, covariance: Covariance) -> None:
+        super().__init__()
+        d = covariance.dim
+        self.covariance = covariance
+        self.units = Units(d**-0.5, d**-0.5, 2**0.5 / d)
+        self.logits = nn.Parameter(torch.zeros(components))
+        self.means = nn.Parameter(torch.randn(components, d) * (SPREAD / self.units.mean))
+        sizes = covariance.sizes(components)
+        self.shape = nn.ParameterDict({name: nn.Parameter(torch.zeros(size)) for name, size in sizes.items()})
+
+    def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
+        """Give the log-density at u (N, d)."""
+        logits, means, *rest = (
+            value.to(u.dtype) for value in (self.logits, self.means, *self.shape.values())
+        )
+        shape = dict(zip(self.shape, rest, strict=True))
+        return self.covariance.stored_log_density(u, torch.log_softmax(logits, -1), means, shape, self.units)
+
+    def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
+        """Choose a kernel for each sample, then draw from it."""
+        weights, shape = torch.softmax(self.logits, -1), in_plain_units(dict(self.shape), self.units)
+        kernel = torch.multinomial(weights.cpu(), n, replacement=True, generator=generator).to(weights.device)
+        means = self.means[kernel] * self.units.mean
+        chosen = {name: self.covariance.select(value, kernel) for name, value in shape.items()}
+        return means + self.covariance.unproject(self.covariance.noise(chosen, means, generator), chosen)
+
+    def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+        """Start from a mixture fitted to u."""
+        mixture = start(u, len(self.logits), generator)
+        self.logits.copy_(mixture.weights.log())
+        self.means.copy_(mixture.means / self.units.mean)
+        inverse = Units(*(1 / unit for unit in self.units))
+        for name, value in in_plain_units(self.covariance.of_mixture(mixture), inverse).items():
+            self.shape[name].copy_(value)
+
+    def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+        """Means at samples, equal weights, everything else 0.01 times standard noise, in plain units."""
+        self.units = Units()
+        self.logits.zero_()
+        self.means.copy_(u[_rows(len(u), len(self.logits), generator).to(u.device)])
+        for value in self.shape.values():
+            value.copy_(0.01 * torch.randn(value.shape, generator=generator))
+
+    def get_extra_state(self) -> Tensor:
+        """Give the units, which the parameters mean nothing without."""
+        return torch.tensor(self.units, dtype=torch.double)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Take the units of a state dictionary."""
+        self.units = Units(*state.tolist())
+
+
+class ClassKernels(Bank):
+    """One set of M kernels for each class, `eq:hat_h_xgivy` with a discrete condition."""
+
+    def __init__(self, classes: int, components: int, covariance: Covariance) -> None:
+        super().__init__()
+        self.banks = nn.ModuleList(SharedKernels(components, covariance) for _ in range(classes))
+
+    def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
+        """Give the log-density at u (N, d): every class sees its own rows only."""
+        assert given is not None
+        if is_transformed():
+            every = torch.stack([bank.log_prob(u, None) for bank in self._banks()], -1)  # N C
+            return every.gather(-1, given.unsqueeze(-1)).squeeze(-1)
+        order, parts = self._parts(given)
+        pieces = [self._banks()[label].log_prob(u[rows], None) for label, rows in parts]
+        return torch.cat(pieces)[torch.argsort(order)]
+
+    def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
+        """Draw each row from the kernels of its class."""
+        assert given is not None
+        order, parts = self._parts(given)
+        pieces = [self._banks()[label].sample(len(rows), None, generator) for label, rows in parts]
+        return torch.cat(pieces)[torch.argsort(order)]
+
+    def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+        """Start every class from its rows; a class with fewer than two starts from all rows."""
+        self._each(u, given, generator, "start")
+
+    def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+        """Start every class as the paper does."""
+        self._each(u, given, generator, "start_paper")
+
+    def _banks(self) -> list[SharedKernels]:
+        return [bank for bank in self.banks if isinstance(bank, SharedKernels)]
+
+    def _parts(self, given: Tensor) -> tuple[Tensor, list[tuple[int, Tensor]]]:
+        """Rows sorted by class, and for each class that is there its number and rows."""
+        order = torch.argsort(given, stable=True)
+        labels, counts = torch.unique_consecutive(given[order], return_counts=True)
+        return order, list(zip(labels.tolist(), order.split(counts.tolist()), strict=True))
+
+    def _each(self, u: Tensor, given: Tensor | None, generator: torch.Generator, how: str) -> None:
+        assert given is not None
+        for label, bank in enumerate(self._banks()):
+            rows = u[given == label]
+            getattr(bank, how)(rows if len(rows) > 1 else u, None, generator)
+
+
+def _rows(rows: int, count: int, generator: torch.Generator) -> Tensor:
+    """So many row numbers, all different where there are enough rows."""
+    return torch.cat([torch.randperm(rows, generator=generator) for _ in range(-(-count // rows))])[:count]

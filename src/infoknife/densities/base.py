@@ -1,0 +1,188 @@
+"""What every density has in common: checked inputs, a transform in front, and the entropy as the mean of -log p."""
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from infoknife.inputs import class_codes, matrix
+from infoknife.transforms import Standardize, Transform
+
+__all__ = ["Density"]
+
+
+class Density(nn.Module, ABC):
+    r"""A learnable density of x in ``dim`` dimensions, perhaps given a second variable.
+
+    $\log p(x)$, or $\log p(x \mid y)$, where ``given`` is nothing, a float matrix (N, given_dim) or integer classes
+    (N,). Called as a module it is the mean of $-\log p$ (`eq:hat-h`, `eq:hat_h_xgivy`): on rows that it was not fitted to
+    it is, in expectation, an upper bound of the entropy in nats (`eq:ce_bound`), and it is its own training loss.
+
+    Subclasses write ``_log_prob``, ``_sample`` and ``_initialize`` in the coordinates of the transform; the rest is here.
+
+    Args:
+        dim: Dimension of x.
+        given_dim: Dimension of a continuous condition.
+        given_classes: Number of classes of a discrete condition.
+        transform: Map to the coordinates in which the density is written.
+    """
+
+    initialized: Tensor
+
+    def __init__(
+        self, dim: int, given_dim: int | None, given_classes: int | None, transform: Transform
+    ) -> None:
+        super().__init__()
+        for name, value in (("dim", dim), ("given_dim", given_dim), ("given_classes", given_classes)):
+            if value is not None:
+                check_count(name, value)
+        if given_dim is not None and given_classes is not None:
+            raise ValueError(
+                "given_dim and given_classes are both set; expected one: the condition is continuous or classes"
+            )
+        self.dim, self.given_dim, self.given_classes = dim, given_dim, given_classes
+        self.transform = transform
+        self.given_transform = None if given_dim is None else Standardize(given_dim)
+        self.register_buffer("initialized", torch.tensor(False))
+
+    def forward(self, x: Tensor, given: Tensor | None = None) -> Tensor:
+        """Mean of -log p over the rows of x (N, dim), a scalar in nats: the entropy's estimate and the training loss.
+
+        In training mode, with gradients on, the running statistics of the transform follow the batch.
+        """
+        x, given = self._checked(x, given)
+        if self.training and torch.is_grad_enabled():
+            self._follow(x, given)
+        return -self._evaluate(x, given).mean()
+
+    def log_prob(self, x: Tensor, given: Tensor | None = None) -> Tensor:
+        """Log-density in nats at the rows of x (N, dim), given as many rows of the condition: (N,)."""
+        return self._evaluate(*self._checked(x, given))
+
+    def sample(self, n: int, given: Any = None, seed: int | None = None) -> Tensor:
+        """Draw n samples (n, dim), without gradients.
+
+        Args:
+            n: How many.
+            given: The condition, n rows or a single one for all.
+            seed: Makes the draw repeatable; without it torch's global generator decides.
+        """
+        check_count("n", n)
+        given = self._condition(given, None)
+        if given is not None:
+            if len(given) not in (1, n):
+                raise ValueError(
+                    f"given has {len(given)} rows; expected n={n}, one for each sample, or a single one"
+                )
+            given = given.expand(n, *given.shape[1:])
+        with torch.no_grad():
+            return self.transform.inverse(self._sample(n, self._coordinates(given), generator_of(seed)))
+
+    def initialize(self, x: Any, given: Any = None, *, seed: int | None = None) -> Self:
+        """Start from the rows of x (N, dim) and of the condition; the module takes over the floating-point type of x.
+
+        Args:
+            x: Samples.
+            given: As many rows of the condition, for a conditional density.
+            seed: Makes the start repeatable; without it torch's global generator decides.
+        """
+        x, given = self._checked(x, given)
+        if len(x) < 2:
+            raise ValueError("x has 1 row; expected at least 2 to start from. Collect more samples")
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        self.to(dtype)
+        x = x.detach().to(dtype)
+        with torch.no_grad():
+            self.transform.initialize(x)
+            if self.given_transform is not None and given is not None:
+                self.given_transform.initialize(given.detach().to(dtype))
+            self._initialize(self.transform(x)[0], self._coordinates(given, dtype), generator_of(seed))
+        self.initialized = torch.ones_like(self.initialized)
+        return self
+
+    def extra_repr(self) -> str:
+        """Dimensions, for ``repr``."""
+        parts = [f"dim={self.dim}"]
+        parts += [
+            f"{name}={value}"
+            for name in ("given_dim", "given_classes")
+            if (value := getattr(self, name)) is not None
+        ]
+        return ", ".join(parts)
+
+    @abstractmethod
+    def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
+        """Log-density (N,) at u (N, dim) in the transform's coordinates."""
+
+    @abstractmethod
+    def _sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
+        """Draw (n, dim) in the transform's coordinates."""
+
+    @abstractmethod
+    def _initialize(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+        """Set the parameters from the samples u (N, dim) in the transform's coordinates."""
+
+    def _evaluate(self, x: Tensor, given: Tensor | None) -> Tensor:
+        with _full_precision(
+            x.device.type
+        ):  # the computation follows the precision of x, but for half precision
+            x = x.to(torch.promote_types(x.dtype, torch.float32))
+            u, log_det = self.transform(x)
+            return self._log_prob(u, self._coordinates(given, x.dtype)) + log_det
+
+    def _checked(self, x: Any, given: Any) -> tuple[Tensor, Tensor | None]:
+        x = matrix(x, "x", dim=self.dim)
+        return x, self._condition(given, len(x))
+
+    def _condition(self, given: Any, rows: int | None) -> Tensor | None:
+        if self.given_dim is None and self.given_classes is None:
+            if given is not None:
+                raise ValueError(
+                    "given came, but this density has no condition; make it with given_dim= or given_classes="
+                )
+            return None
+        if given is None:
+            raise ValueError(
+                "given is missing; this density is conditional and needs one row of it for each sample"
+            )
+        if self.given_classes is not None:
+            return class_codes(given, "given", classes=self.given_classes, rows=rows)
+        return matrix(given, "given", dim=self.given_dim, rows=rows)
+
+    def _coordinates(self, given: Tensor | None, dtype: torch.dtype | None = None) -> Tensor | None:
+        """The condition as ``_log_prob`` wants it: standardised, or the classes as they are."""
+        if given is None or self.given_transform is None:
+            return given
+        v: Tensor = self.given_transform(given.to(dtype or self.given_transform.shift.dtype))[0]
+        return v
+
+    def _follow(self, x: Tensor, given: Tensor | None) -> None:
+        self.transform.update(x)
+        if self.given_transform is not None and given is not None:
+            self.given_transform.update(given)
+
+
+def _full_precision(device: str) -> AbstractContextManager[None]:
+    """Keep the log-density out of autocast."""
+    return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else nullcontext()
+
+
+def check_count(name: str, value: int) -> None:
+    """Raise where ``value`` is not a whole number of at least one."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} is {value!r}, a {type(value).__name__}; expected a whole number")
+    if value < 1:
+        raise ValueError(f"{name} is {value}; expected at least 1")
+
+
+def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Raise where ``value`` is none of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}")
+
+
+def generator_of(seed: int | None) -> torch.Generator:
+    """A generator of its own for each seed; without one the seed comes from torch's global generator."""
+    return torch.Generator().manual_seed(int(torch.randint(2**62, ())) if seed is None else seed)

@@ -1,0 +1,293 @@
+r"""The log-density of many Gaussian kernels, forward and backward: tensors in, tensors out.
+
+Every function evaluates the logarithm of `eq:knife`,
+
+$$\log \hat p(x) = \log \sum_{m=1}^M u_m \, \mathcal N(x; b_m, A_m),$$
+
+for N points in d dimensions, in nats. Kernels are described by the *precision*: with the lower-triangular factor
+$A_m^{-1} = L_m^\top L_m$ and $y = L_m (x - b_m)$, a kernel contributes
+$\log u_m + \log\det L_m - \tfrac12 \lVert y \rVert^2 - \tfrac d2 \log 2\pi$.
+
+Kernels are shared by all points (parameters ``(M, ...)``) or differ from point to point (``(N, M, ...)``, for
+conditional densities). Shared full and diagonal kernels have a hand-written backward pass. Its work arrays hold the
+points in the last axis and are cut into blocks of kernels that fit the cache; nothing of size N*M*d*d exists.
+A second derivative, and any ``torch.func`` transform or ``torch.compile``, goes through the plain formula.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from infoknife.inputs import is_transformed
+
+__all__ = ["Units", "diagonal", "full", "full_scores", "low_rank"]
+
+_BLOCK = 2**18  # elements of a work array: 1 MB of float32, which stays in the cache
+
+
+class Units(NamedTuple):
+    """Factors by which stored parameters are multiplied: what is stored is in these units."""
+
+    mean: float = 1.0
+    diagonal: float = 1.0
+    lower: float = 1.0
+
+
+def full(
+    x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor, lower: Tensor, units: Units = Units()
+) -> Tensor:
+    r"""Log-density of kernels with full covariance, `eq:knife`.
+
+    $L_m$ has $\exp(\ell_m)$ on its diagonal and the strictly lower part of ``lower`` below it.
+
+    Args:
+        x: Points (N, d).
+        log_weights: $\log u_m$, (M,) or (N, M), normalised.
+        means: $b_m$, (M, d) or (N, M, d).
+        log_diagonal: $\ell_m$, (M, d) or (N, M, d).
+        lower: (M, d, d) or (N, M, d, d); the diagonal and what is above it are not read.
+        units: What means, log-diagonal and lower part are multiplied by before use.
+
+    Returns:
+        $\log \hat p(x_n)$ in nats, (N,).
+
+    Example:
+        >>> x, zero = torch.zeros(1, 2), torch.zeros(1, 2)
+        >>> full(x, torch.zeros(1), zero, zero, torch.zeros(1, 2, 2)).exp() * 2 * math.pi
+        tensor([1.])
+    """
+    if means.dim() == 2 and log_weights.dim() == 1 and not is_transformed():
+        return _apply(_Full, units, x, log_weights, means, log_diagonal, lower)
+    return _plain_full(units, x, log_weights, means, log_diagonal, lower)
+
+
+def full_scores(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor, lower: Tensor) -> Tensor:
+    r"""Log of what each shared full kernel adds to the density, $\log u_m + \log \mathcal N(x_n; b_m, A_m)$: (M, N).
+
+    Without gradients. A softmax over the kernels gives the responsibilities.
+
+    Example:
+        >>> x, zero = torch.zeros(1, 2), torch.zeros(1, 2)
+        >>> full_scores(x, torch.zeros(1), zero, zero, torch.zeros(1, 2, 2)).shape
+        torch.Size([1, 1])
+    """
+    with torch.no_grad():
+        quadratic, _ = _quadratic(x, means, _factor(log_diagonal, lower, 1.0), keep=False)
+        return quadratic.mul_(-0.5).add_((log_weights + log_diagonal.sum(-1) - _log_norm(x)).unsqueeze(-1))
+
+
+def diagonal(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor) -> Tensor:
+    r"""Log-density of kernels with diagonal covariance, $L_m = \mathrm{diag}(\exp \ell_m)$ in `eq:knife`.
+
+    Args:
+        x: Points (N, d), or (N, M, d) where every kernel has its own coordinates.
+        log_weights: $\log u_m$, (M,) or (N, M), normalised.
+        means: $b_m$, (M, d) or (N, M, d).
+        log_diagonal: $\ell_m$, (M, d) or (N, M, d).
+
+    Returns:
+        $\log \hat p(x_n)$ in nats, (N,).
+
+    Example:
+        >>> x = torch.tensor([[0.0], [1.0]])
+        >>> diagonal(x, torch.zeros(1), torch.zeros(1, 1), torch.zeros(1, 1))
+        tensor([-0.9189, -1.4189])
+    """
+    if x.dim() == 2 and means.dim() == 2 and log_weights.dim() == 1 and not is_transformed():
+        return _apply(_Diagonal, Units(), x, log_weights, means, log_diagonal)
+    return _plain_diagonal(Units(), x, log_weights, means, log_diagonal)
+
+
+def low_rank(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor, factor: Tensor) -> Tensor:
+    r"""Log-density of kernels with low-rank plus diagonal covariance, $A_m = S_m (I + W_m W_m^\top) S_m$.
+
+    $S_m = \mathrm{diag}(\exp -\ell_m)$, so that $A_m = S_m^2 + V_m V_m^\top$ with $V_m = S_m W_m$. The inverse and the
+    determinant come from the r x r matrix $I + W_m^\top W_m$ (Woodbury).
+
+    Args:
+        x: Points (N, d), or (N, M, d) where every kernel has its own coordinates.
+        log_weights: $\log u_m$, (M,) or (N, M), normalised.
+        means: $b_m$, (M, d) or (N, M, d).
+        log_diagonal: $\ell_m$, (M, d) or (N, M, d).
+        factor: $W_m$, (M, d, r) or (N, M, d, r).
+
+    Returns:
+        $\log \hat p(x_n)$ in nats, (N,).
+
+    Example:
+        >>> x, zero = torch.zeros(1, 2), torch.zeros(1, 2)
+        >>> low_rank(x, torch.zeros(1), zero, zero, torch.zeros(1, 2, 1)).exp() * 2 * math.pi
+        tensor([1.])
+    """
+    y = (_each_kernel(x) - means) * log_diagonal.exp()  # N M d
+    inner = factor.mT @ factor  # ... M r r
+    chol = torch.linalg.cholesky(inner + torch.eye(inner.shape[-1], dtype=x.dtype, device=x.device))
+    whiten = torch.linalg.solve_triangular(chol, factor.mT, upper=False)  # ... M r d
+    z = (whiten @ y.unsqueeze(-1)).squeeze(-1)  # N M r
+    log_det = log_diagonal.sum(-1) - chol.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    quadratic = y.square().sum(-1) - z.square().sum(-1)
+    return torch.logsumexp(log_weights + log_det - 0.5 * quadratic, -1) - _log_norm(x)
+
+
+def _log_norm(x: Tensor) -> float:
+    return 0.5 * x.shape[-1] * math.log(2 * math.pi)
+
+
+def _each_kernel(x: Tensor) -> Tensor:
+    return x if x.dim() == 3 else x.unsqueeze(-2)  # N 1 d or N M d
+
+
+def _plain_full(
+    units: Units, x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor, lower: Tensor
+) -> Tensor:
+    means, log_diagonal, factor = (
+        means * units.mean,
+        log_diagonal * units.diagonal,
+        lower.tril(-1) * units.lower,
+    )
+    if means.dim() == 2:  # one product for all points and kernels, as in the fused pass
+        y = torch.einsum("mij,nj->nmi", factor, x) - torch.einsum("mij,mj->mi", factor, means)
+        y = y + (x.unsqueeze(-2) - means) * log_diagonal.exp()
+    else:
+        delta = x.unsqueeze(-2) - means  # N M d
+        y = (factor @ delta.unsqueeze(-1)).squeeze(-1) + delta * log_diagonal.exp()
+    return torch.logsumexp(log_weights + log_diagonal.sum(-1) - 0.5 * y.square().sum(-1), -1) - _log_norm(x)
+
+
+def _plain_diagonal(_: Units, x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor) -> Tensor:
+    y = (_each_kernel(x) - means) * log_diagonal.exp()  # N M d
+    return torch.logsumexp(log_weights + log_diagonal.sum(-1) - 0.5 * y.square().sum(-1), -1) - _log_norm(x)
+
+
+def _apply(function: type[torch.autograd.Function], units: Units, *inputs: Tensor) -> Tensor:
+    keep = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
+    result: Tensor = function.apply(keep, units, *inputs)  # type: ignore[no-untyped-call]
+    return result
+
+
+def _blocks(count: int, size: int) -> Iterator[slice]:
+    """Cut ``count`` kernels, each with a work array of ``size`` elements, into slices that fit the cache."""
+    block = max(1, _BLOCK // max(size, 1))
+    return (slice(start, min(start + block, count)) for start in range(0, count, block))
+
+
+def _mix(quadratic: Tensor, constant: Tensor) -> tuple[Tensor, Tensor]:
+    """From the squared norms (M, N), which are overwritten, the log-density (N,) and the responsibilities (M, N)."""
+    score = quadratic.mul_(-0.5).add_(constant.unsqueeze(-1))
+    largest = score.amax(0).clamp_min_(torch.finfo(score.dtype).min)  # finite where every kernel underflows
+    mass = score.sub_(largest).exp_()
+    total = mass.sum(0)
+    return total.log().add_(largest), mass.div_(total)
+
+
+def _plain_backward(
+    plain: Callable[..., Tensor], units: Units, inputs: Sequence[Tensor], grad: Tensor
+) -> tuple[Tensor | None, ...]:
+    """The gradients of the hand-written pass as differentiable functions of the inputs, for a second derivative."""
+    wanted = [tensor for tensor in inputs if tensor.requires_grad]
+    grads = iter(torch.autograd.grad(plain(units, *inputs), wanted, grad, create_graph=True))
+    return None, None, *(next(grads) if tensor.requires_grad else None for tensor in inputs)
+
+
+def _factor(log_diagonal: Tensor, lower: Tensor, unit: float) -> Tensor:
+    factor = lower.tril(-1)
+    if unit != 1:
+        factor.mul_(unit)
+    factor.diagonal(0, 1, 2).copy_(log_diagonal.exp())
+    return factor
+
+
+def _quadratic(x: Tensor, means: Tensor, factor: Tensor, keep: bool) -> tuple[Tensor, list[Tensor]]:
+    """Squared norms of y = L (x - b), (M, N), and the blocks of y (B, d, N) if they are to be kept."""
+    M, d, N = *means.shape, len(x)
+    offset = torch.bmm(factor, means.unsqueeze(-1))  # M d 1
+    quadratic, kept = x.new_empty(M, N), []
+    for block in _blocks(M, d * N):
+        y = torch.mm(factor[block].view(-1, d), x.t()).view(-1, d, N).sub_(offset[block])
+        torch.sum(y * y if keep else y.mul_(y), 1, out=quadratic[block])
+        if keep:
+            kept.append(y)
+    return quadratic, kept
+
+
+class _Full(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, keep: bool, units: Units, *inputs: Tensor) -> Tensor:
+        x, log_weights, means, log_diagonal, lower = inputs
+        means, log_diagonal = means * units.mean, log_diagonal * units.diagonal
+        factor = _factor(log_diagonal, lower, units.lower)
+        quadratic, kept = _quadratic(x, means, factor, keep)
+        log_density, mass = _mix(quadratic, log_weights + log_diagonal.sum(-1) - _log_norm(x))
+        if keep:
+            ctx.units = units
+            ctx.save_for_backward(*inputs, means, factor, mass, *kept)
+        return log_density
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        saved, units = ctx.saved_tensors, ctx.units
+        inputs, (means, factor, mass, *kept) = saved[:5], saved[5:]
+        if torch.is_grad_enabled():
+            return _plain_backward(_plain_full, units, inputs, grads[0])
+        x = inputs[0]
+        M, d, N = *means.shape, len(x)
+        mass = mass * grads[0]  # M N
+        total, moment = mass.sum(1), x.new_empty(M, d)
+        to_x = x.new_zeros(d, N) if ctx.needs_input_grad[2] else None
+        to_factor, rows = torch.empty_like(factor), x.t().contiguous()
+        for block, y in zip(_blocks(M, d * N), kept, strict=True):
+            pull = y * mass[block, None]  # -d log p / d y, B d N
+            torch.sum(pull, 2, out=moment[block])
+            pull = pull.view(-1, N)
+            into = to_factor[block].view(-1, d)
+            torch.addmm(into, pull, rows.t(), beta=0, alpha=-units.lower, out=into)
+            if to_x is not None:
+                to_x.addmm_(factor[block].view(-1, d).t(), pull, alpha=-1)
+        to_means = torch.bmm(moment.unsqueeze(1), factor).squeeze(1).mul_(units.mean)
+        to_factor.addcmul_(moment.unsqueeze(2), means.unsqueeze(1), value=units.lower)
+        slope = to_factor.diagonal(0, 1, 2) * factor.diagonal(0, 1, 2)  # the diagonal is exp(units * stored)
+        to_diagonal = slope.mul_(units.diagonal / units.lower).add_(total.unsqueeze(-1), alpha=units.diagonal)
+        to_points = None if to_x is None else to_x.t()
+        return None, None, to_points, total, to_means, to_diagonal, to_factor.tril_(-1)
+
+
+class _Diagonal(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, keep: bool, units: Units, *inputs: Tensor) -> Tensor:
+        x, log_weights, means, log_diagonal = inputs
+        M, d, N = *means.shape, len(x)
+        scale, quadratic = log_diagonal.exp(), x.new_empty(M, N)
+        for block in _blocks(M, d * N):
+            y = _scaled(x, means[block], scale[block])
+            torch.sum(y.mul_(y), 1, out=quadratic[block])
+        log_density, mass = _mix(quadratic, log_weights + log_diagonal.sum(-1) - _log_norm(x))
+        ctx.save_for_backward(*inputs, scale, mass)
+        return log_density
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        *inputs, scale, mass = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return _plain_backward(_plain_diagonal, Units(), inputs, grads[0])
+        x, _, means, _ = inputs
+        M, d, N = *means.shape, len(x)
+        mass = mass * grads[0]  # M N
+        total, to_means, spread = mass.sum(1), torch.empty_like(means), torch.empty_like(means)
+        to_x = x.new_zeros(d, N) if ctx.needs_input_grad[2] else None
+        for block in _blocks(M, d * N):
+            y = _scaled(x, means[block], scale[block])  # B d N, cheaper to compute again than to keep
+            pull = y * mass[block, None]
+            torch.sum(pull, 2, out=to_means[block])
+            torch.sum(y.mul_(pull), 2, out=spread[block])
+            if to_x is not None:
+                to_x.sub_(pull.mul_(scale[block].unsqueeze(-1)).sum(0))
+        to_points = None if to_x is None else to_x.t()
+        return None, None, to_points, total, to_means.mul_(scale), total.unsqueeze(-1) - spread
+
+
+def _scaled(x: Tensor, means: Tensor, scale: Tensor) -> Tensor:
+    """y = (x - b) times scale, points in the last axis (B, d, N)."""
+    return (x.t().unsqueeze(0) - means.unsqueeze(-1)).mul_(scale.unsqueeze(-1))

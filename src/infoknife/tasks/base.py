@@ -1,0 +1,297 @@
+"""A task is a named, configured distribution that knows its truth; no estimator has a part in it."""
+
+import dataclasses
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from infoknife.inputs import class_codes, matrix
+from infoknife.tasks import checks
+
+__all__ = ["EntropyTask", "PairTask", "Seed", "Task", "normals", "uniforms"]
+
+Seed = int | torch.Generator
+
+BLOCK = 1 << 16  # rows of an oracle that are worked on at once
+STEP = 1e-6  # of the parameter, for the velocity of samples
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Task(ABC):
+    """A named distribution with its truth in nats; its kinds are :class:`EntropyTask` and :class:`PairTask`.
+
+    ``sample(n, seed)`` draws in float64 and casts, so that the samples of one seed agree to rounding in every
+    dtype. ``seed`` is an integer, or a ``torch.Generator`` to go on drawing from, on its device.
+
+    Args:
+        name: What the task is called in tables; by default its class with its parameters.
+    """
+
+    name: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._check()
+        if not self.name:
+            self._set(name=repr(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={_short(v)}' for k, v in self._fields().items())})"
+
+    @property
+    @abstractmethod
+    def formula(self) -> str:
+        """The distribution in symbols."""
+
+    @property
+    def description(self) -> str:
+        """The distribution in one line: its formula and its dimensions."""
+        x = f"{self.formula}; x has {_counted(self.x_dim, 'column')}"
+        if self.y_classes is not None:
+            return f"{x}, y is one of {self.y_classes} classes"
+        return x if self.y_dim is None else f"{x}, y has {_counted(self.y_dim, 'column')}"
+
+    @property
+    def x_dim(self) -> int:
+        """Number of columns of x."""
+        return self._dims[0]
+
+    @property
+    def y_dim(self) -> int | None:
+        """Number of columns of y; ``None`` without y and where y is a class."""
+        return self._dims[1]
+
+    @property
+    def y_classes(self) -> int | None:
+        """Number of classes where y is discrete, else ``None``."""
+        return None
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The configuration: numbers, lists of numbers and the configurations of parts, ready for JSON."""
+        return {key: _plain(value) for key, value in self._fields().items()}
+
+    @property
+    def parameter(self) -> str | None:
+        """The name of the parameter that ``gradient`` and ``velocity`` differentiate by."""
+        return None
+
+    @property
+    def error(self) -> float:
+        """A bound on the error of the truth itself, in nats; 0.0 for closed forms."""
+        return 0.0
+
+    @abstractmethod
+    def sample(
+        self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Draw n independent samples: x, or the pair (x, y)."""
+
+    @abstractmethod
+    def batches(
+        self, batch_size: int, seed: Seed, *, dtype: torch.dtype = torch.float32
+    ) -> Iterator[tuple[Tensor, ...]]:
+        """Draw fresh batches without end: ``(x,)``, or ``(x, y)`` for pairs."""
+
+    def entropy(self) -> float:
+        """h(X) in nats."""
+        raise ValueError(f"{self.name} is a pair without a stated entropy; use mutual_information()")
+
+    def mutual_information(self) -> float:
+        """I(X; Y) in nats."""
+        raise ValueError(f"{self.name} has no y, so no mutual information; use entropy() or a task with a y")
+
+    def gradient(self) -> float:
+        """Derivative of the truth with respect to :attr:`parameter`, in nats a unit of it."""
+        raise ValueError(
+            f"{self.name} has no parameter to differentiate its truth by; take a task whose `parameter` is "
+            f"not None, such as GaussianPair (rho) or UniformCube (side)"
+        )
+
+    @property
+    @abstractmethod
+    def _dims(self) -> tuple[int, int | None]:
+        """Numbers of columns of x and of y."""
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Raise where the parameters make no distribution, and bring tensors to float64."""
+
+    def _fields(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "name"}
+
+    def _set(self, **values: Any) -> None:
+        """Write fields of a frozen task while it is being made."""
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+
+    def _moved(self, step: float) -> Self:
+        """The task with another value of its parameter."""
+        if self.parameter is None:
+            self.gradient()  # raises, and says which tasks have one
+        assert self.parameter is not None
+        return dataclasses.replace(self, **{self.parameter: getattr(self, self.parameter) + step})
+
+
+class EntropyTask(Task):
+    """A distribution of x alone, with its differential entropy and its log-density, the oracle."""
+
+    @abstractmethod
+    def entropy(self) -> float:
+        """h(X) in nats."""
+
+    @abstractmethod
+    def _draw(self, n: int, source: torch.Generator) -> Tensor:
+        """Draw x (n, x_dim), float64, on the device of the source."""
+
+    @abstractmethod
+    def _log_prob(self, x: Tensor) -> Tensor:
+        """Log-density (n,) of float64 rows."""
+
+    def sample(self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Draw x (n, x_dim)."""
+        checks.count(n, "n")
+        return _cast(self._draw(n, checks.generator(seed)), dtype)
+
+    def batches(
+        self, batch_size: int, seed: Seed, *, dtype: torch.dtype = torch.float32
+    ) -> Iterator[tuple[Tensor, ...]]:
+        """Draw fresh batches ``(x,)`` without end."""
+        source = checks.generator(seed)
+        return ((self.sample(batch_size, source, dtype=dtype),) for _ in itertools.count())
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Log-density (N,) of x (N, x_dim) in nats; its mean over samples is -h(X)."""
+        return _by_blocks(self._log_prob, matrix(x, "x", dim=self.x_dim))
+
+    def velocity(self, n: int, seed: int, *, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Derivative (n, x_dim) of ``sample(n, seed)`` by :attr:`parameter`, from central differences.
+
+        An estimator's gradient by the parameter is the sum of its gradient by x times this velocity.
+        """
+        ahead, behind = (self._moved(s).sample(n, seed, dtype=torch.float64) for s in (STEP, -STEP))
+        return _cast((ahead - behind) / (2 * STEP), dtype)
+
+
+class PairTask(Task):
+    """A joint distribution of (x, y), with its mutual information and its log-densities, the oracle."""
+
+    @abstractmethod
+    def mutual_information(self) -> float:
+        """I(X; Y) in nats."""
+
+    @abstractmethod
+    def _draw(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Draw x (n, x_dim) and y (n, y_dim), float64, or y (n,) classes."""
+
+    @abstractmethod
+    def _log_prob(self, x: Tensor, y: Tensor) -> Tensor:
+        """Joint log-density (n,)."""
+
+    @abstractmethod
+    def _log_prob_x(self, x: Tensor) -> Tensor:
+        """Log-density of x alone (n,)."""
+
+    @abstractmethod
+    def _log_prob_y(self, y: Tensor) -> Tensor:
+        """Log-density or log-probability of y alone (n,)."""
+
+    def sample(self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
+        """Draw x (n, x_dim) and y (n, y_dim); y is (n,) integers where it is a class."""
+        checks.count(n, "n")
+        x, y = self._draw(n, checks.generator(seed))
+        return _cast(x, dtype), _cast(y, dtype)
+
+    def batches(
+        self, batch_size: int, seed: Seed, *, dtype: torch.dtype = torch.float32
+    ) -> Iterator[tuple[Tensor, ...]]:
+        """Draw fresh batches ``(x, y)`` without end."""
+        source = checks.generator(seed)
+        return (self.sample(batch_size, source, dtype=dtype) for _ in itertools.count())
+
+    def log_prob(self, x: Tensor, y: Tensor) -> Tensor:
+        """Joint log-density (N,) of x (N, x_dim) and y (N, y_dim), in nats."""
+        return _by_blocks(self._log_prob, *self._checked(x, y))
+
+    def log_prob_x(self, x: Tensor) -> Tensor:
+        """Log-density (N,) of x (N, x_dim) alone, in nats."""
+        return _by_blocks(self._log_prob_x, matrix(x, "x", dim=self.x_dim))
+
+    def log_prob_y(self, y: Tensor) -> Tensor:
+        """Log-density (N,) of y alone, its log-probability where y is a class, in nats."""
+        return _by_blocks(self._log_prob_y, self._checked_y(y))
+
+    def pointwise(self, x: Tensor, y: Tensor) -> Tensor:
+        """log p(x, y) / (p(x) p(y)), shape (N,), in nats; its mean over samples is I(X; Y)."""
+        return _by_blocks(self._pointwise, *self._checked(x, y))
+
+    def velocity(self, n: int, seed: int, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
+        """Derivatives of x and y of ``sample(n, seed)`` by :attr:`parameter`, from central differences.
+
+        An estimator's gradient by the parameter is the sum of its gradients by x and y times these.
+        """
+        ahead, behind = (self._moved(s).sample(n, seed, dtype=torch.float64) for s in (STEP, -STEP))
+        x, y = ((a - b) / (2 * STEP) for a, b in zip(ahead, behind, strict=True))
+        return _cast(x, dtype), _cast(y, dtype)
+
+    def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
+        return self._log_prob(x, y) - self._log_prob_x(x) - self._log_prob_y(y)
+
+    def _checked(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        x = matrix(x, "x", dim=self.x_dim)
+        return x, self._checked_y(y, rows=len(x))
+
+    def _checked_y(self, y: Tensor, rows: int | None = None) -> Tensor:
+        if self.y_classes is not None:
+            return class_codes(y, "y", classes=self.y_classes, rows=rows)
+        return matrix(y, "y", dim=self.y_dim, rows=rows)
+
+
+def normals(*shape: int, source: torch.Generator) -> Tensor:
+    """Draw standard normal numbers, float64."""
+    return torch.randn(*shape, generator=source, dtype=torch.float64, device=source.device)
+
+
+def uniforms(*shape: int, source: torch.Generator) -> Tensor:
+    """Draw numbers uniform on [0, 1), float64."""
+    return torch.rand(*shape, generator=source, dtype=torch.float64, device=source.device)
+
+
+def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Cast float64 samples; classes stay integers."""
+    if not dtype.is_floating_point:
+        raise TypeError(f"dtype is {dtype}; expected floating point, torch.float32 or torch.float64")
+    return x.to(dtype) if x.is_floating_point() else x
+
+
+def _by_blocks(function: Callable[..., Tensor], *arrays: Tensor) -> Tensor:
+    """Apply an oracle in float64 to blocks of rows; the values have the dtype of the first floating array."""
+    wide = [a.double() if a.is_floating_point() else a for a in arrays]
+    blocks = zip(*(torch.split(a, BLOCK) for a in wide), strict=True)
+    values = torch.cat([function(*block) for block in blocks])
+    floating = [a.dtype for a in arrays if a.is_floating_point()]
+    return values.to(floating[0]) if floating else values
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; parts of a task name their kind."""
+    if isinstance(value, Tensor):
+        return value.tolist()
+    if isinstance(value, Task):
+        return {"kind": type(value).__name__} | value.parameters
+    if dataclasses.is_dataclass(value):
+        fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"kind": type(value).__name__} | fields
+    return value
+
+
+def _short(value: Any) -> str:
+    return f"<{'x'.join(map(str, value.shape))}>" if isinstance(value, Tensor) else f"{value!r}"

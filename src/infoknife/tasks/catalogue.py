@@ -1,0 +1,149 @@
+"""The catalogue: every task that has a name, and how to find it."""
+
+import dataclasses
+import difflib
+from functools import cache
+
+from infoknife.tasks.base import EntropyTask, PairTask, Task
+from infoknife.tasks.beyond_normal import beyond_normal
+from infoknife.tasks.elliptical import Multinormal, StudentPair
+from infoknife.tasks.gaussian import Gaussian
+from infoknife.tasks.heavy_tails import Laplace, LogNormal, Student
+from infoknife.tasks.maps import Asinh, HalfCube, MixtureQuantile, NormalCDF, Spiral, SwissRoll, Wiggly
+from infoknife.tasks.mixtures import GaussianClasses, GaussianMixture, MixturePair
+from infoknife.tasks.pairs import AdditiveUniform, GaussianPair, UniformPair
+from infoknife.tasks.pictures import Rings, TwoMoons
+from infoknife.tasks.staircase import NATS
+from infoknife.tasks.transformed import CubicPair, Transformed
+from infoknife.tasks.triangle import TriangleMixture
+from infoknife.tasks.uniform import UniformBall, UniformCube
+
+__all__ = ["get", "names"]
+
+
+def names() -> list[str]:
+    """Names of all tasks, entropies first.
+
+    Example:
+        >>> "gaussian-20x20-10nats" in names()
+        True
+    """
+    return list(_catalogue())
+
+
+def get(name: str) -> Task:
+    """The task of a name; the same object every time, so that its truth is worked out once.
+
+    Example:
+        >>> get("moons").entropy() < get("rings").entropy()
+        True
+    """
+    tasks = _catalogue()
+    if name not in tasks:
+        close = difflib.get_close_matches(str(name), tasks, n=1, cutoff=0)
+        raise ValueError(
+            f"there is no task {name!r}; did you mean {close[0]!r}? There are: {', '.join(tasks)}"
+        )
+    return tasks[name]
+
+
+@cache
+def _catalogue() -> dict[str, Task]:
+    tasks: dict[str, Task] = {
+        **_smooth(),
+        **_edged(),
+        **_dependent(),
+        **_mixed(),
+        **_bent(),
+        **beyond_normal(),
+    }
+    return {name: dataclasses.replace(task, name=name) for name, task in tasks.items()}
+
+
+def _smooth() -> dict[str, EntropyTask]:
+    return {
+        "gaussian-1d": Gaussian.standard(1),
+        "gaussian-10d": Gaussian.standard(10),
+        "gaussian-64d": Gaussian.standard(64),
+        "gaussian-8d-condition-100": Gaussian.of_condition(8, 100, seed=0),
+        "gaussian-64d-condition-10000": Gaussian.of_condition(64, 10_000, seed=0),
+        "student-1d-df1": Student(1, df=1),
+        "student-3d-df3": Student(3, df=3),
+        "student-8d-df2": Student(8, df=2),
+        "lognormal-1d": LogNormal(1),
+        "lognormal-4d": LogNormal(4, sigma=0.5),
+        "laplace-1d": Laplace(1),
+        "laplace-8d": Laplace(8),
+        "mixture-1d": GaussianMixture.draw(3, 1, seed=0),
+        "mixture-2d": GaussianMixture.draw(5, 2, seed=0),
+        "mixture-8d": GaussianMixture.draw(4, 8, seed=0),
+        "moons": TwoMoons(noise=0.1),
+        "rings": Rings(radii=(1.0, 2.0, 3.0), noise=0.1),
+    }
+
+
+def _edged() -> dict[str, EntropyTask]:
+    balls = {f"ball-{d}d": UniformBall(d) for d in (2, 8, 20)}
+    cubes = {f"cube-{d}d": UniformCube(d) for d in (2, 8, 20)}
+    triangles = {
+        "triangles-1d": TriangleMixture.draw(10, 1, seed=0),
+        "triangles-8d": TriangleMixture.draw(2, 8, seed=0),
+        "triangles-20d": TriangleMixture.draw(2, 20, seed=0),
+    }
+    return {**balls, **cubes, **triangles}
+
+
+def _dependent() -> dict[str, PairTask]:
+    tasks: dict[str, PairTask] = {
+        "independent-5x5": GaussianPair(5, 0.0),
+        "gaussian-1x1": GaussianPair(1, 0.6),
+    }
+    for nats in NATS:
+        tasks[f"gaussian-20x20-{nats:g}nats"] = GaussianPair.of_information(20, nats)
+        tasks[f"cubic-20x20-{nats:g}nats"] = CubicPair.of_information(20, nats)
+        tasks[f"uniform-20x20-{nats:g}nats"] = UniformPair.of_information(20, nats)
+    return tasks | {
+        "uniform-1x1": UniformPair(1, 0.8),
+        "additive-uniform-0.25": AdditiveUniform(0.25),
+        "additive-uniform-1": AdditiveUniform(1.0),
+        "dense-3x5": Multinormal.dense(3, 5, correlation=0.4),
+        "dense-10x10": Multinormal.dense(10, 10, correlation=0.3),
+        "sparse-3x5": Multinormal.sparse(3, 5, pairs=2, correlation=0.7),
+        "sparse-15x15": Multinormal.sparse(15, 15, pairs=5, correlation=0.6),
+        "student-1x1-df2": StudentPair.dense(1, 1, df=2, correlation=0.6),
+        "student-3x5-df4": StudentPair.dense(3, 5, df=4, correlation=0.3),
+    }
+
+
+def _mixed() -> dict[str, PairTask]:
+    return {
+        "cross-1x1": MixturePair.cross(rho=0.9),
+        "mixture-1x1": MixturePair.draw(4, 1, 1, seed=7),
+        "mixture-3x2": MixturePair.draw(3, 3, 2, seed=0),
+        "classes-2-1d": GaussianClasses.draw(2, 1, seed=0),
+        "classes-10-1d": GaussianClasses.draw(10, 1, seed=0, spread=3.0),
+        "classes-2-8d": GaussianClasses.draw(2, 8, seed=0, spread=0.5),
+        "classes-10-8d": GaussianClasses.draw(10, 8, seed=0),
+        "classes-2-32d": GaussianClasses.draw(2, 32, seed=0, spread=0.3, common=True),
+        "classes-10-32d": GaussianClasses.draw(10, 32, seed=0, spread=0.3, common=True),
+    }
+
+
+def _bent() -> dict[str, PairTask]:
+    normal, pairs, planes = GaussianPair(1, 0.8), GaussianPair(2, 0.7), GaussianPair(3, 0.7)
+    uniform = Transformed(normal, NormalCDF(), NormalCDF())
+    two, three = MixtureQuantile((0.5, 0.5), (-2.0, 2.0)), MixtureQuantile((0.2, 0.5, 0.3), (-4.0, 0.0, 4.0))
+    waves_x, waves_y = (
+        Wiggly(((0.3, 2.0, 0.5), (0.1, 3.0, 0.0))),
+        Wiggly(((-0.5, 1.2, 0.0), (0.05, 5.0, 1.0))),
+    )
+    return {
+        "halfcube-2x2": Transformed(pairs, HalfCube(), HalfCube()),
+        "asinh-student-2x2-df2": Transformed(StudentPair.dense(2, 2, df=2), Asinh(), Asinh()),
+        "wiggly-2x2": Transformed(pairs, waves_x, waves_y),
+        "normalcdf-2x2": Transformed(pairs, NormalCDF(), NormalCDF()),
+        "bimodal-1x1": Transformed(uniform, two, three),
+        "swissroll-2x1": Transformed(uniform, SwissRoll()),
+        "spiral-3x3": Transformed(planes, Spiral((0, 1), speed=0.5), Spiral((1, 2), speed=0.5)),
+        "halfcube-classes-3-4d": Transformed(GaussianClasses.draw(3, 4, seed=1), HalfCube()),
+    }

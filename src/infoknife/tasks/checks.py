@@ -1,0 +1,85 @@
+"""Checked parameters of a distribution: what makes none raises an error that names the way out."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = ["correlation", "count", "covariance", "generator", "kind", "positive", "probabilities", "vector"]
+
+Numbers = Tensor | np.ndarray[Any, Any] | Sequence[Any]
+
+
+def count(value: int, name: str, least: int = 1) -> None:
+    """Check an integer that is at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} is {value!r}; expected an integer of at least {least}")
+    if value < least:
+        raise ValueError(f"{name} is {value}; expected an integer of at least {least}")
+
+
+def positive(value: float, name: str) -> None:
+    """Check a finite number above zero."""
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"{name} is {value}; expected a finite number above 0")
+
+
+def correlation(value: float, name: str) -> None:
+    """Check a number strictly between -1 and 1, where mutual information is finite."""
+    if not -1 < value < 1:
+        raise ValueError(f"{name} is {value}; expected it between -1 and 1, where information is finite")
+
+
+def vector(value: Numbers, name: str) -> Tensor:
+    """Copy finite numbers (n,) to a float64 tensor."""
+    numbers = torch.as_tensor(value).detach().to("cpu", torch.float64, copy=True)
+    if numbers.dim() != 1 or len(numbers) == 0 or not bool(torch.isfinite(numbers).all()):
+        shape = tuple(numbers.shape)
+        raise ValueError(f"{name} has shape {shape}; expected finite numbers (n,) with n > 0")
+    return numbers
+
+
+def probabilities(value: Numbers, name: str) -> Tensor:
+    """Copy positive weights (n,) that sum to one to a float64 tensor."""
+    weights = vector(value, name)
+    least, total = float(weights.min()), float(weights.sum())
+    if least <= 0 or abs(total - 1) > 1e-6:
+        raise ValueError(
+            f"{name} has minimum {least:g} and sum {total:g}; expected positive weights that sum to 1. "
+            f"Drop the components without weight and divide the others by their sum"
+        )
+    return weights / total
+
+
+def covariance(value: Numbers, name: str) -> Tensor:
+    """Copy symmetric positive definite matrices (..., d, d) to a float64 tensor."""
+    sigma = torch.as_tensor(value).detach().to("cpu", torch.float64, copy=True)
+    if sigma.dim() < 2 or sigma.shape[-1] != sigma.shape[-2] or sigma.numel() == 0:
+        raise ValueError(f"{name} has shape {tuple(sigma.shape)}; expected square matrices (..., d, d)")
+    if not torch.allclose(sigma, sigma.mT, rtol=1e-6, atol=1e-12):
+        raise ValueError(f"{name} is not symmetric; expected a covariance. Use ({name} + {name}.mT) / 2")
+    sigma = (sigma + sigma.mT) / 2
+    if bool((torch.linalg.cholesky_ex(sigma).info != 0).any()):
+        raise ValueError(
+            f"{name} is not positive definite, so the truth is infinite; expected positive eigenvalues. "
+            f"Drop the dependent coordinates, or add a little noise to the diagonal"
+        )
+    return sigma
+
+
+def generator(seed: int | torch.Generator) -> torch.Generator:
+    """Give the source of randomness: a generator to go on with, or a new one from an integer."""
+    if isinstance(seed, torch.Generator):
+        return seed
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise TypeError(f"seed is {seed!r}; expected an integer or a torch.Generator")
+    return torch.Generator().manual_seed(seed)
+
+
+def kind(value: Any, expected: type, name: str) -> None:
+    """Check that a part is what the task is made of."""
+    if not isinstance(value, expected):
+        raise TypeError(f"{name} is a {type(value).__name__}; expected a {expected.__name__}")

@@ -1,0 +1,104 @@
+"""Tasks that step in training: the staircases of figure 3 and the shrinking Gaussian of figure 1."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Self, final
+
+import torch
+from torch import Tensor
+
+from infoknife.tasks import checks
+from infoknife.tasks.base import PairTask, Seed, Task
+from infoknife.tasks.gaussian import Gaussian
+from infoknife.tasks.pairs import GaussianPair, UniformPair
+from infoknife.tasks.transformed import CubicPair
+
+__all__ = ["Staircase"]
+
+NATS = (2.0, 4.0, 6.0, 8.0, 10.0)  # of the paper's figure 3
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Staircase:
+    """Tasks one after the other, the same number of training steps each.
+
+    Args:
+        name: What it is called in tables.
+        levels: The tasks in their order.
+        steps_per_level: Training steps that each of them lasts.
+
+    Example:
+        >>> stairs = Staircase.gaussian(dim=20, steps_per_level=4000)
+        >>> [round(task.mutual_information(), 6) for task in stairs.levels]
+        [2.0, 4.0, 6.0, 8.0, 10.0]
+        >>> stairs.level(4000) is stairs.levels[1], len(stairs)
+        (True, 20000)
+        >>> x, y = next(stairs.batches(batch_size=128, seed=0))
+    """
+
+    name: str
+    levels: tuple[Task, ...]
+    steps_per_level: int
+
+    def __post_init__(self) -> None:
+        checks.count(self.steps_per_level, "steps_per_level")
+        if not self.levels:
+            raise ValueError("levels is empty; expected at least one task")
+        for task in self.levels:
+            checks.kind(task, Task, "levels")
+
+    @classmethod
+    def gaussian(cls, dim: int = 20, nats: tuple[float, ...] = NATS, *, steps_per_level: int = 4000) -> Self:
+        """Correlated Gaussians of growing information (figure 3, top)."""
+        return cls._of("staircase-gaussian", GaussianPair.of_information, dim, nats, steps_per_level)
+
+    @classmethod
+    def cubic(cls, dim: int = 20, nats: tuple[float, ...] = NATS, *, steps_per_level: int = 4000) -> Self:
+        """The same with y cubed (figure 3, middle)."""
+        return cls._of("staircase-cubic", CubicPair.of_information, dim, nats, steps_per_level)
+
+    @classmethod
+    def uniform(cls, dim: int = 20, nats: tuple[float, ...] = NATS, *, steps_per_level: int = 4000) -> Self:
+        """Sums of uniforms of growing information (figure 3, bottom)."""
+        return cls._of("staircase-uniform", UniformPair.of_information, dim, nats, steps_per_level)
+
+    @classmethod
+    def shrinking(
+        cls, dim: int = 64, levels: int = 5, factor: float = 0.5, *, steps_per_level: int = 1000
+    ) -> Self:
+        """N(0, factor^i I) for i = 0, 1, ...: the variance is halved from level to level (figure 1)."""
+        checks.count(levels, "levels")
+        checks.positive(factor, "factor")
+        tasks = tuple(Gaussian.standard(dim, scale=factor ** (i / 2)) for i in range(levels))
+        return cls("staircase-shrinking", tasks, steps_per_level)
+
+    def __len__(self) -> int:
+        return len(self.levels) * self.steps_per_level
+
+    def level(self, step: int) -> Task:
+        """The task at a training step, counted from 0."""
+        checks.count(step, "step", least=0)
+        if step >= len(self):
+            raise ValueError(f"step is {step}; expected less than {len(self)}, the length of {self.name}")
+        return self.levels[step // self.steps_per_level]
+
+    def batches(
+        self, batch_size: int, seed: Seed, *, dtype: torch.dtype = torch.float32
+    ) -> Iterator[tuple[Tensor, ...]]:
+        """Yield a fresh batch for every training step: ``(x,)``, or ``(x, y)`` for pairs."""
+        source = checks.generator(seed)
+        streams = (task.batches(batch_size, source, dtype=dtype) for task in self.levels)
+        return itertools.chain.from_iterable(itertools.islice(s, self.steps_per_level) for s in streams)
+
+    @classmethod
+    def _of(
+        cls,
+        name: str,
+        family: Callable[[int, float], PairTask],
+        dim: int,
+        nats: tuple[float, ...],
+        steps: int,
+    ) -> Self:
+        return cls(name, tuple(family(dim, value) for value in nats), steps)

@@ -1,0 +1,185 @@
+r"""Invertible maps with an exact log-determinant: a density composed with a transform is a density.
+
+With $u = T(x)$, $\log p_X(x) = \log p_U(u) + \log|\det T'(x)|$. Estimators work in standardised coordinates, so that
+$h(aX + b) = h(X) + \log|a|$ holds to rounding and units of measurement do not matter.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+from infoknife.inputs import matrix
+
+__all__ = ["Identity", "Standardize", "Transform", "Whiten"]
+
+
+class Transform(nn.Module, ABC):
+    """An invertible map of (N, dim) with its log-determinant. ``initialize`` fits it, ``update`` follows moving data."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+
+    @abstractmethod
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Map x (N, dim) to u (N, dim) and give the log-determinant of the map, () or (N,), in nats."""
+
+    @abstractmethod
+    def inverse(self, u: Tensor) -> Tensor:
+        """Map u (N, dim) back to x."""
+
+    @abstractmethod
+    def initialize(self, x: Tensor) -> Self:
+        """Fit the map to the rows of x (N, dim)."""
+
+    @abstractmethod
+    def update(self, x: Tensor) -> None:
+        """Let the map follow a batch x (N, dim) of a moving distribution by a small step."""
+
+
+class Identity(Transform):
+    """The map that does nothing.
+
+    Example:
+        >>> Identity(2)(torch.ones(1, 2))
+        (tensor([[1., 1.]]), tensor(0.))
+    """
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Give back x and a log-determinant of zero."""
+        return x, x.new_zeros(())
+
+    def inverse(self, u: Tensor) -> Tensor:
+        """Give back u."""
+        return u
+
+    def initialize(self, x: Tensor) -> Self:
+        """Do nothing."""
+        return self
+
+    def update(self, x: Tensor) -> None:
+        """Do nothing."""
+
+
+class Standardize(Transform):
+    r"""Centre and scale every coordinate: $u = (x - \mu) / \sigma$.
+
+    Args:
+        dim: Number of coordinates.
+        momentum: Step of the running mean and variance in ``update``; 0 freezes them.
+
+    Example:
+        >>> x = torch.tensor([[1.0], [3.0]])
+        >>> u, log_det = Standardize(1).initialize(x)(x)
+        >>> u.flatten(), log_det
+        (tensor([-1.,  1.]), tensor(-0.))
+    """
+
+    shift: Tensor
+    scale: Tensor
+
+    def __init__(self, dim: int, momentum: float = 0.01) -> None:
+        super().__init__(dim)
+        if not 0 <= momentum < 1:
+            raise ValueError(f"momentum is {momentum}; expected a number in [0, 1), 0 for fixed statistics")
+        self.momentum = momentum
+        self.register_buffer("shift", torch.zeros(dim))
+        self.register_buffer("scale", torch.ones(dim))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Map x (N, dim) to standardised coordinates; the log-determinant is minus the sum of the log-scales."""
+        scale = self.scale.to(x.dtype)
+        return (x - self.shift.to(x.dtype)) / scale, -scale.log().sum()
+
+    def inverse(self, u: Tensor) -> Tensor:
+        """Map u (N, dim) back to the scale of the data."""
+        return u * self.scale.to(u.dtype) + self.shift.to(u.dtype)
+
+    def initialize(self, x: Tensor) -> Self:
+        """Take mean and standard deviation of x (N, dim); a constant column is an error."""
+        x = matrix(x, "x", dim=self.dim)
+        if len(x) < 2:
+            raise ValueError(
+                "x has 1 row; expected at least 2, a single row has no spread. Collect more samples"
+            )
+        exact = x.detach().double()
+        scale = exact.std(0, correction=0)
+        constant = (scale <= exact.abs().amax(0) * torch.finfo(x.dtype).eps).nonzero().flatten().tolist()
+        if constant:
+            raise ValueError(
+                f"x is constant in column {', '.join(map(str, constant))}; the entropy is minus infinity there. "
+                f"Drop the column, or add noise of a known scale"
+            )
+        self.shift, self.scale = exact.mean(0).to(x.dtype), scale.to(x.dtype)
+        return self
+
+    def update(self, x: Tensor) -> None:
+        """Move mean and variance by ``momentum`` towards those of the batch; tensors are replaced, never overwritten."""
+        if self.momentum == 0 or len(x) < 2:
+            return
+        variance, mean = torch.var_mean(x.detach().to(self.scale.dtype), 0)
+        self.shift = torch.lerp(self.shift, mean, self.momentum)
+        self.scale = torch.lerp(self.scale * self.scale, variance, self.momentum).sqrt_()
+
+
+class Whiten(Standardize):
+    r"""Standardise, then remove the correlations: $u = R\,(x - \mu) / \sigma$ with $R^{-1} R^{-\top}$ the correlation matrix.
+
+    The correlations are shrunk towards none by the oracle-approximating rule (Chen et al., 2010), so that they are
+    safe with few rows and vanish where there are none. ``update`` moves mean and scale and leaves R.
+
+    Args:
+        dim: Number of coordinates.
+        momentum: Step of the running mean and variance in ``update``; 0 freezes them.
+
+    Example:
+        >>> x = torch.randn(1000, 2, generator=torch.Generator().manual_seed(0)) @ torch.tensor([[1.0, 2.0], [0.0, 1.0]])
+        >>> u, log_det = Whiten(2).initialize(x)(x)
+        >>> bool((u.T.cov() - torch.eye(2)).abs().max() < 0.01)
+        True
+    """
+
+    rotation: Tensor
+
+    def __init__(self, dim: int, momentum: float = 0.01) -> None:
+        super().__init__(dim, momentum)
+        self.register_buffer("rotation", torch.eye(dim))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Map x (N, dim) to whitened coordinates."""
+        u, log_det = super().forward(x)
+        rotation = self.rotation.to(x.dtype)
+        return u @ rotation.T, log_det + rotation.diagonal().log().sum()
+
+    def inverse(self, u: Tensor) -> Tensor:
+        """Map u (N, dim) back to the coordinates of the data."""
+        rotation = self.rotation.to(u.dtype)
+        return super().inverse(torch.linalg.solve_triangular(rotation.T, u, upper=True, left=False))
+
+    def initialize(self, x: Tensor) -> Self:
+        """Take mean, standard deviation and correlations of x (N, dim); linearly dependent columns are an error."""
+        super().initialize(x)
+        x = matrix(x, "x", dim=self.dim)
+        u = (x.detach().double() - self.shift) / self.scale
+        correlation = shrunk(u.T @ u / len(u), len(u))
+        smallest = float(torch.linalg.eigvalsh(correlation)[0])
+        if smallest < 64 * torch.finfo(x.dtype).eps:
+            raise ValueError(
+                "x has columns that are linear functions of the others; the entropy is minus infinity. "
+                "Drop them, or add noise of a known scale"
+            )
+        chol = torch.linalg.cholesky(correlation)
+        self.rotation = torch.linalg.solve_triangular(chol, torch.eye(self.dim).to(chol), upper=False).to(
+            x.dtype
+        )
+        return self
+
+
+def shrunk(correlation: Tensor, rows: int) -> Tensor:
+    """Shrink a correlation matrix (d, d) of so many rows towards the identity, oracle-approximating (Chen et al., 2010)."""
+    d = len(correlation)
+    square = float(correlation.square().sum())
+    rate = ((1 - 2 / d) * square + d * d) / ((rows + 1 - 2 / d) * max(square - d, 1e-300))
+    return torch.lerp(correlation, torch.eye(d).to(correlation), min(1.0, rate))

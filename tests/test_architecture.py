@@ -1,0 +1,196 @@
+"""The map of docs/architecture.md, enforced: who imports whom, and how large a room may grow."""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "infoknife"
+FILES = sorted(SOURCE.rglob("*.py"))
+
+PUBLIC = "infoknife"  # the package itself: `from infoknife import KNIFE`
+CORE = {"torch", "numpy", "scipy", "typer", "rich"}
+
+# A room may import itself, the standard library, and what stands here.
+MAY_IMPORT = {
+    "_version": set[str](),
+    "theory": set[str](),
+    "inputs": {"torch", "numpy"},
+    "kernels": {"torch", "inputs"},
+    "nn": {"torch"},
+    "transforms": {"torch", "kernels", "nn", "inputs"},
+    "densities": {"torch", "kernels", "nn", "inputs", "transforms"},
+    "batches": {"torch", "numpy", "inputs"},
+    "watchers": {"torch", "rich"},
+    "distributed": {"torch", "inputs"},
+    "training": {"torch", "inputs", "batches", "watchers", "distributed"},
+    "information": {"torch", "densities", "transforms", "nn", "inputs"},
+    "regularizer": {"torch", "information", "densities", "training", "inputs"},
+    "tasks": {"torch", "numpy", "scipy", "inputs"},
+}
+EVERYTHING = CORE | MAY_IMPORT.keys() | {PUBLIC}
+MAY_IMPORT |= {"cli": EVERYTHING, PUBLIC: EVERYTHING}
+
+
+class Import(NamedTuple):
+    """One imported name: the room or the library that it comes from, and where."""
+
+    target: str
+    line: int
+    inside_function: bool
+
+
+def room(path: Path) -> str:
+    """The first name below the package; the package's own __init__ is the package."""
+    first = path.relative_to(SOURCE).parts[0]
+    return PUBLIC if first == "__init__.py" else first.removesuffix(".py")
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(path: Path) -> Iterator[Import]:
+    """Every import of a file, at any depth, with relative ones resolved."""
+    inside = {id(node) for function in functions(path) for node in ast.walk(function)}
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            modules = [f"{absolute(node, path)}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for module in modules:
+            yield Import(target(module), node.lineno, id(node) in inside)
+
+
+def absolute(node: ast.ImportFrom, path: Path) -> str:
+    """The module that `from ... import` names, without its leading dots."""
+    if node.level == 0:
+        return node.module or ""
+    package = path.relative_to(SOURCE.parent).parts[: -node.level]
+    return ".".join([*package, *([node.module] if node.module else [])])
+
+
+def target(module: str) -> str:
+    """The room or library behind a dotted name; a name that is no room comes from the package itself."""
+    first, *rest = module.split(".")
+    if first != PUBLIC:
+        return first
+    return rest[0] if rest and rest[0] in {room(path) for path in FILES} else PUBLIC
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function without its docstring and decorators."""
+    docstring = function.body[0] if ast.get_docstring(function) is not None else None
+    lines = (function.end_lineno or function.lineno) - function.lineno + 1
+    return lines - ((docstring.end_lineno or 0) - docstring.lineno + 1 if docstring else 0)
+
+
+def name(path: Path) -> str:
+    return path.relative_to(SOURCE).as_posix()
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_imports_keep_to_the_map(path: Path) -> None:
+    here = room(path)
+    assert here in MAY_IMPORT, (
+        f"{name(path)} is a new room: give it a rule here and a line in docs/architecture.md"
+    )
+    optional = {imported.target for imported in imports(path) if imported.inside_function} - EVERYTHING
+    allowed = MAY_IMPORT[here] | sys.stdlib_module_names | {here} | optional
+    wrong = [f"line {i.line}: {i.target}" for i in imports(path) if i.target not in allowed]
+    assert not wrong, f"{name(path)} imports what {here} may not: {wrong}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_extras_are_imported_inside_functions(path: Path) -> None:
+    known = EVERYTHING | sys.stdlib_module_names
+    wrong = [
+        f"line {i.line}: {i.target}" for i in imports(path) if not i.inside_function and i.target not in known
+    ]
+    assert not wrong, f"{name(path)} needs an extra to be imported at all: {wrong}"
+
+
+def test_rules_have_no_cycles() -> None:
+    above = {
+        here: rule & MAY_IMPORT.keys() for here, rule in MAY_IMPORT.items() if here not in {"cli", PUBLIC}
+    }
+    while above:
+        free = {here for here, rule in above.items() if not rule & above.keys()}
+        assert free, f"these rooms import each other in a circle: {sorted(above)}"
+        above = {here: rule for here, rule in above.items() if here not in free}
+
+
+def test_modules_fit_the_eye() -> None:
+    lengths = {name(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    assert {path: lines for path, lines in lengths.items() if lines > 400} == {}
+    assert median(lengths.values()) <= 150
+
+
+def test_functions_fit_the_eye() -> None:
+    assert median(length(function) for path in FILES for function in functions(path)) <= 10
+
+
+def test_there_is_no_utils() -> None:
+    assert [name(path) for path in FILES if re.search(r"util|helper|misc|common", path.stem)] == []
+
+
+def test_map_and_house_agree() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = text.split("## Rooms")[1].split("\n## ")[0]
+    drawn = set(re.findall(r"^[ ]+([\w/]+\.py)\b", rooms, flags=re.MULTILINE))
+    built = {name(path) for path in FILES}
+    assert drawn == built
+
+
+# the tests' own instruments
+
+
+def test_relative_imports_are_resolved() -> None:
+    path = SOURCE / "densities" / "knife.py"
+    for code, expected in [
+        ("from . import base", "infoknife.densities"),
+        ("from .base import Density", "infoknife.densities.base"),
+        ("from .. import kernels", "infoknife"),
+        ("from ..kernels import log_density", "infoknife.kernels"),
+        ("from torch import nn", "torch"),
+    ]:
+        node = ast.parse(code).body[0]
+        assert isinstance(node, ast.ImportFrom)
+        assert absolute(node, path) == expected
+
+
+def test_targets_are_rooms_libraries_or_the_package() -> None:
+    assert [
+        target(m) for m in ("torch.nn.functional", "infoknife.inputs.matrix", "infoknife.KNIFE", "infoknife")
+    ] == [
+        "torch",
+        "inputs",
+        PUBLIC,
+        PUBLIC,
+    ]
+
+
+def test_length_leaves_out_the_docstring() -> None:
+    function = ast.parse('def f(x):\n    """One.\n\n    Two.\n    """\n    return x\n').body[0]
+    assert isinstance(function, ast.FunctionDef)
+    assert length(function) == 2
+
+
+def test_files_are_found() -> None:
+    assert SOURCE / "kernels.py" in FILES
