@@ -2,7 +2,23 @@
 
 from infoknife import kernels, theory, transforms
 from infoknife._version import __version__
-from infoknife.densities import KNIFE, Density
+from infoknife.densities import KNIFE, Density, Gaussian, Logistic, Parzen, Schraudolph
 from infoknife.training import History, fit
+from infoknife.transforms import Standardize, Whiten
 
-__all__ = ["KNIFE", "Density", "History", "__version__", "fit", "kernels", "theory", "transforms"]
+__all__ = [
+    "KNIFE",
+    "Density",
+    "Gaussian",
+    "History",
+    "Logistic",
+    "Parzen",
+    "Schraudolph",
+    "Standardize",
+    "Whiten",
+    "__version__",
+    "fit",
+    "kernels",
+    "theory",
+    "transforms",
+]

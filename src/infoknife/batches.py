@@ -255,9 +255,7 @@ def _batch(batch: Any, device: torch.device) -> Batch:
     parts = batch if isinstance(batch, (tuple, list)) else (batch,)
     tensors = tuple(tensor(part, f"batch[{i}] of data").detach().to(device) for i, part in enumerate(parts))
     if not tensors or tensors[0].dim() == 0 or len(tensors[0]) == 0:
-        raise ValueError(
-            "data gave a batch without rows; expected a tensor or a tuple of tensors, one row a sample"
-        )
+        raise ValueError("data gave a batch without rows; expected a tensor or a tuple of tensors, one row a sample")
     return tensors
 
 

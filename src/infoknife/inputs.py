@@ -47,9 +47,7 @@ def matrix(value: Any, name: str, *, dim: int | None = None, rows: int | None = 
     """
     x = tensor(value, name)
     if not x.is_floating_point():
-        raise TypeError(
-            f"{name} has dtype {x.dtype}; expected floating point. If it is continuous use {name}.float()"
-        )
+        raise TypeError(f"{name} has dtype {x.dtype}; expected floating point. If it is continuous use {name}.float()")
     if x.dim() == 1 and dim in (None, 1):
         x = x.unsqueeze(-1)
     if x.dim() != 2:
@@ -58,9 +56,7 @@ def matrix(value: Any, name: str, *, dim: int | None = None, rows: int | None = 
             f"Flatten the other axes, or add one for a single sample: {name}[None]"
         )
     if dim is not None and x.shape[1] != dim:
-        raise ValueError(
-            f"{name} has {x.shape[1]} columns; expected {dim}, the dimension that the module was made for"
-        )
+        raise ValueError(f"{name} has {x.shape[1]} columns; expected {dim}, the dimension that the module was made for")
     if x.shape[0] == 0 or x.shape[1] == 0:
         raise ValueError(f"{name} is empty, shape {tuple(x.shape)}; expected at least one row and one column")
     _check_rows(x, name, rows)
@@ -93,7 +89,7 @@ def class_codes(value: Any, name: str, *, classes: int, rows: int | None = None)
 
 
 def check_finite(x: Tensor, name: str) -> None:
-    """Raise ``ValueError`` where x (N, dim) has a NaN or an infinity; silent under vmap and compile, which cannot ask."""
+    """Raise ``ValueError`` where x (N, dim) has a NaN or an infinity; under vmap and compile nothing can be asked."""
     if is_transformed() or math.isfinite(x.detach().sum().item()) or bool(torch.isfinite(x).all()):
         return  # a finite sum is the quick proof; a sum that only overflows is looked at again
     bad = ~torch.isfinite(x)

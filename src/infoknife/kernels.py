@@ -36,8 +36,11 @@ class Units(NamedTuple):
     lower: float = 1.0
 
 
+PLAIN = Units()
+
+
 def full(
-    x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor, lower: Tensor, units: Units = Units()
+    x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor, lower: Tensor, units: Units = PLAIN
 ) -> Tensor:
     r"""Log-density of kernels with full covariance, `eq:knife`.
 
@@ -59,7 +62,7 @@ def full(
         >>> full(x, torch.zeros(1), zero, zero, torch.zeros(1, 2, 2)).exp() * 2 * math.pi
         tensor([1.])
     """
-    if means.dim() == 2 and log_weights.dim() == 1 and not is_transformed():
+    if _shared(log_weights, means, log_diagonal) and not is_transformed():
         return _apply(_Full, units, x, log_weights, means, log_diagonal, lower)
     return _plain_full(units, x, log_weights, means, log_diagonal, lower)
 
@@ -96,9 +99,9 @@ def diagonal(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor
         >>> diagonal(x, torch.zeros(1), torch.zeros(1, 1), torch.zeros(1, 1))
         tensor([-0.9189, -1.4189])
     """
-    if x.dim() == 2 and means.dim() == 2 and log_weights.dim() == 1 and not is_transformed():
-        return _apply(_Diagonal, Units(), x, log_weights, means, log_diagonal)
-    return _plain_diagonal(Units(), x, log_weights, means, log_diagonal)
+    if x.dim() == 2 and _shared(log_weights, means, log_diagonal) and not is_transformed():
+        return _apply(_Diagonal, PLAIN, x, log_weights, means, log_diagonal)
+    return _plain_diagonal(PLAIN, x, log_weights, means, log_diagonal)
 
 
 def low_rank(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor, factor: Tensor) -> Tensor:
@@ -132,6 +135,10 @@ def low_rank(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor
     return torch.logsumexp(log_weights + log_det - 0.5 * quadratic, -1) - _log_norm(x)
 
 
+def _shared(log_weights: Tensor, means: Tensor, log_diagonal: Tensor) -> bool:
+    return log_weights.dim() == 1 and means.dim() == 2 and log_diagonal.dim() == 2
+
+
 def _log_norm(x: Tensor) -> float:
     return 0.5 * x.shape[-1] * math.log(2 * math.pi)
 
@@ -148,7 +155,7 @@ def _plain_full(
         log_diagonal * units.diagonal,
         lower.tril(-1) * units.lower,
     )
-    if means.dim() == 2:  # one product for all points and kernels, as in the fused pass
+    if factor.dim() == 3:  # one product for all points and kernels, as in the fused pass
         y = torch.einsum("mij,nj->nmi", factor, x) - torch.einsum("mij,mj->mi", factor, means)
         y = y + (x.unsqueeze(-2) - means) * log_diagonal.exp()
     else:
@@ -164,7 +171,7 @@ def _plain_diagonal(_: Units, x: Tensor, log_weights: Tensor, means: Tensor, log
 
 def _apply(function: type[torch.autograd.Function], units: Units, *inputs: Tensor) -> Tensor:
     keep = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
-    result: Tensor = function.apply(keep, units, *inputs)  # type: ignore[no-untyped-call]
+    result: Tensor = function.apply(keep, units, *inputs)
     return result
 
 
@@ -202,7 +209,7 @@ def _factor(log_diagonal: Tensor, lower: Tensor, unit: float) -> Tensor:
 
 def _quadratic(x: Tensor, means: Tensor, factor: Tensor, keep: bool) -> tuple[Tensor, list[Tensor]]:
     """Squared norms of y = L (x - b), (M, N), and the blocks of y (B, d, N) if they are to be kept."""
-    M, d, N = *means.shape, len(x)
+    (M, d), N = means.shape, len(x)
     offset = torch.bmm(factor, means.unsqueeze(-1))  # M d 1
     quadratic, kept = x.new_empty(M, N), []
     for block in _blocks(M, d * N):
@@ -227,13 +234,13 @@ class _Full(torch.autograd.Function):
         return log_density
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         saved, units = ctx.saved_tensors, ctx.units
         inputs, (means, factor, mass, *kept) = saved[:5], saved[5:]
         if torch.is_grad_enabled():
             return _plain_backward(_plain_full, units, inputs, grads[0])
         x = inputs[0]
-        M, d, N = *means.shape, len(x)
+        (M, d), N = means.shape, len(x)
         mass = mass * grads[0]  # M N
         total, moment = mass.sum(1), x.new_empty(M, d)
         to_x = x.new_zeros(d, N) if ctx.needs_input_grad[2] else None
@@ -258,7 +265,7 @@ class _Diagonal(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, keep: bool, units: Units, *inputs: Tensor) -> Tensor:
         x, log_weights, means, log_diagonal = inputs
-        M, d, N = *means.shape, len(x)
+        (M, d), N = means.shape, len(x)
         scale, quadratic = log_diagonal.exp(), x.new_empty(M, N)
         for block in _blocks(M, d * N):
             y = _scaled(x, means[block], scale[block])
@@ -268,12 +275,12 @@ class _Diagonal(torch.autograd.Function):
         return log_density
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         *inputs, scale, mass = ctx.saved_tensors
         if torch.is_grad_enabled():
-            return _plain_backward(_plain_diagonal, Units(), inputs, grads[0])
+            return _plain_backward(_plain_diagonal, PLAIN, inputs, grads[0])
         x, _, means, _ = inputs
-        M, d, N = *means.shape, len(x)
+        (M, d), N = means.shape, len(x)
         mass = mass * grads[0]  # M N
         total, to_means, spread = mass.sum(1), torch.empty_like(means), torch.empty_like(means)
         to_x = x.new_zeros(d, N) if ctx.needs_input_grad[2] else None

@@ -81,17 +81,13 @@ def confidence_bound(
         >>> confidence_bound(100, 1000, 0.1, 1, 0.1, lipschitz=4.0)  # too few kernels, too wide
         inf
     """
-    constants = Constants(
-        lipschitz=lipschitz, kernel_moment=kernel_moment, C1=C1, C2=C2, K_max=K_max, p_max=p_max
-    )
+    constants = Constants(lipschitz=lipschitz, kernel_moment=kernel_moment, C1=C1, C2=C2, K_max=K_max, p_max=p_max)
     terms = _terms(N, w, d, delta, **constants)
     gap = terms.gap(M)
     return -math.log1p(-gap) + terms.oracle if gap < 1.0 else math.inf
 
 
-def is_informative(
-    N: float, M: float, w: float, d: int, delta: float, **constants: Unpack[Constants]
-) -> bool:
+def is_informative(N: float, M: float, w: float, d: int, delta: float, **constants: Unpack[Constants]) -> bool:
     """Tell whether the theorem says anything: the argument of its logarithm is positive.
 
     Args:
@@ -109,9 +105,7 @@ def is_informative(
     return _terms(N, w, d, delta, **constants).gap(M) < 1.0
 
 
-def kernels_needed(
-    N: float, w: float, d: int, delta: float, epsilon: float, **constants: Unpack[Constants]
-) -> float:
+def kernels_needed(N: float, w: float, d: int, delta: float, epsilon: float, **constants: Unpack[Constants]) -> float:
     """Count the kernels that bring the bound down to ``epsilon`` nats; infinite if no number of them does.
 
     The theorem solved for M. As a float, because the count soon leaves the range of everyday integers.

@@ -174,9 +174,7 @@ def fit(
     return History(losses, held_out.losses, held_out.best_step, stopped, time.perf_counter() - begin)
 
 
-def _losses(
-    module: nn.Module, source: Iterable[Batch], optimizer: Optimizer, clip: float | None
-) -> Iterator[float]:
+def _losses(module: nn.Module, source: Iterable[Batch], optimizer: Optimizer, clip: float | None) -> Iterator[float]:
     """Make one step after the other, without end, and yield the loss of each."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     loss_of, last = _loss_of(module), None
@@ -220,9 +218,7 @@ def _loss_of(module: nn.Module) -> Callable[..., Any]:
 def _number(loss: Any) -> float:
     if not isinstance(loss, Tensor) or loss.numel() != 1:
         got = f"shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else f"type {type(loss).__name__}"
-        raise ValueError(
-            f"the module's loss has {got}; expected a tensor with one number. Take a mean over rows"
-        )
+        raise ValueError(f"the module's loss has {got}; expected a tensor with one number. Take a mean over rows")
     return float(loss.item())
 
 
@@ -235,18 +231,14 @@ def _not_finite(value: float, step: int, last: float | None) -> FloatingPointErr
     )
 
 
-def _optimizer(
-    optimizer: Optimizer | Callable[..., Optimizer], module: nn.Module, lr: float | None
-) -> Optimizer:
+def _optimizer(optimizer: Optimizer | Callable[..., Optimizer], module: nn.Module, lr: float | None) -> Optimizer:
     if not isinstance(optimizer, Optimizer):
         rate = DEFAULT_LR if lr is None else lr
         groups = getattr(module, "parameter_groups", None)
         return optimizer(groups(rate) if callable(groups) else module.parameters(), lr=rate)
     own = set(module.parameters())
     if not any(p in own for group in optimizer.param_groups for p in group["params"]):
-        raise ValueError(
-            "optimizer holds no parameter of module; expected one built from module.parameters()"
-        )
+        raise ValueError("optimizer holds no parameter of module; expected one built from module.parameters()")
     return optimizer
 
 
@@ -285,16 +277,12 @@ def _check_module(module: Any) -> None:
         raise ValueError("no parameter of module requires a gradient; try module.requires_grad_(True)")
 
 
-def _check_numbers(
-    steps: int, batch_size: int, lr: float | None, clip: float | None, average: float | None
-) -> None:
+def _check_numbers(steps: int, batch_size: int, lr: float | None, clip: float | None, average: float | None) -> None:
     for name, count in (("steps", steps), ("batch_size", batch_size)):
         _require(name, count, _is_count(count), "an integer, at least 1")
     for name, value in (("lr", lr), ("clip", clip)):
         _require(name, value, value is None or 0 < value < math.inf, "None or a finite number above 0")
-    _require(
-        "average", average, average is None or 0 < average < 1, "None or a decay in (0, 1), such as 0.99"
-    )
+    _require("average", average, average is None or 0 < average < 1, "None or a decay in (0, 1), such as 0.99")
 
 
 def _check_choices(lr: float | None, optimizer: Any, schedule: Any) -> None:
@@ -302,9 +290,7 @@ def _check_choices(lr: float | None, optimizer: Any, schedule: Any) -> None:
     if built and lr is not None:
         raise ValueError(f"lr is {lr} beside a built optimizer, which has its own; leave one of them out")
     if not built and not callable(optimizer):
-        raise TypeError(
-            f"optimizer is {optimizer!r}; expected a class, torch.optim.Adam, or a built optimizer"
-        )
+        raise TypeError(f"optimizer is {optimizer!r}; expected a class, torch.optim.Adam, or a built optimizer")
     if schedule is not None and not callable(schedule):
         raise TypeError(f"schedule is {schedule!r}; expected a function of the progress, such as cosine")
 

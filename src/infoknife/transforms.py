@@ -16,7 +16,7 @@ __all__ = ["Identity", "Standardize", "Transform", "Whiten"]
 
 
 class Transform(nn.Module, ABC):
-    """An invertible map of (N, dim) with its log-determinant. ``initialize`` fits it, ``update`` follows moving data."""
+    """An invertible map of (N, dim) with its log-determinant. ``initialize`` fits it, ``update`` follows data."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -101,9 +101,7 @@ class Standardize(Transform):
         """Take mean and standard deviation of x (N, dim); a constant column is an error."""
         x = matrix(x, "x", dim=self.dim)
         if len(x) < 2:
-            raise ValueError(
-                "x has 1 row; expected at least 2, a single row has no spread. Collect more samples"
-            )
+            raise ValueError("x has 1 row; expected at least 2, a single row has no spread. Collect more samples")
         exact = x.detach().double()
         scale = exact.std(0, correction=0)
         constant = (scale <= exact.abs().amax(0) * torch.finfo(x.dtype).eps).nonzero().flatten().tolist()
@@ -116,7 +114,7 @@ class Standardize(Transform):
         return self
 
     def update(self, x: Tensor) -> None:
-        """Move mean and variance by ``momentum`` towards those of the batch; tensors are replaced, never overwritten."""
+        """Move mean and variance by ``momentum`` towards the batch; tensors are replaced, never overwritten."""
         if self.momentum == 0 or len(x) < 2:
             return
         variance, mean = torch.var_mean(x.detach().to(self.scale.dtype), 0)
@@ -125,7 +123,7 @@ class Standardize(Transform):
 
 
 class Whiten(Standardize):
-    r"""Standardise, then remove the correlations: $u = R\,(x - \mu) / \sigma$ with $R^{-1} R^{-\top}$ the correlation matrix.
+    r"""Standardise, then remove the correlations: $u = R\,(x - \mu) / \sigma$ with correlations $R^{-1} R^{-\top}$.
 
     The correlations are shrunk towards none by the oracle-approximating rule (Chen et al., 2010), so that they are
     safe with few rows and vanish where there are none. ``update`` moves mean and scale and leaves R.
@@ -135,7 +133,7 @@ class Whiten(Standardize):
         momentum: Step of the running mean and variance in ``update``; 0 freezes them.
 
     Example:
-        >>> x = torch.randn(1000, 2, generator=torch.Generator().manual_seed(0)) @ torch.tensor([[1.0, 2.0], [0.0, 1.0]])
+        >>> x = torch.randn(1000, 2, generator=torch.Generator().manual_seed(0)).cumsum(1)
         >>> u, log_det = Whiten(2).initialize(x)(x)
         >>> bool((u.T.cov() - torch.eye(2)).abs().max() < 0.01)
         True
@@ -171,14 +169,12 @@ class Whiten(Standardize):
                 "Drop them, or add noise of a known scale"
             )
         chol = torch.linalg.cholesky(correlation)
-        self.rotation = torch.linalg.solve_triangular(chol, torch.eye(self.dim).to(chol), upper=False).to(
-            x.dtype
-        )
+        self.rotation = torch.linalg.solve_triangular(chol, torch.eye(self.dim).to(chol), upper=False).to(x.dtype)
         return self
 
 
 def shrunk(correlation: Tensor, rows: int) -> Tensor:
-    """Shrink a correlation matrix (d, d) of so many rows towards the identity, oracle-approximating (Chen et al., 2010)."""
+    """Shrink a correlation matrix (d, d) of so many rows towards the identity (Chen et al., 2010)."""
     d = len(correlation)
     square = float(correlation.square().sum())
     rate = ((1 - 2 / d) * square + d * d) / ((rows + 1 - 2 / d) * max(square - d, 1e-300))

@@ -46,9 +46,7 @@ def warmup(fraction: float, then: Schedule = cosine) -> Schedule:
     [0.0, 0.5, 1.0, 0.5]
     """
     if not 0 < fraction < 1:
-        raise ValueError(
-            f"fraction is {fraction}; expected a number between 0 and 1, such as 0.1 of the steps"
-        )
+        raise ValueError(f"fraction is {fraction}; expected a number between 0 and 1, such as 0.1 of the steps")
 
     def schedule(progress: float) -> float:
         return progress / fraction if progress < fraction else then((progress - fraction) / (1 - fraction))

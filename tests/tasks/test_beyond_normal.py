@@ -8,7 +8,7 @@ import torch
 from infoknife import tasks
 from infoknife.tasks.beyond_normal import BIMODAL_X, BIMODAL_Y, WIGGLY_X, WIGGLY_Y
 
-# The true values in a public table of results (github.com/DimaTivator/MI-diffusion, README), which has no Swiss
+# The true values in a public table of results (github.com/DimaTivator/MI-diffusion, README). It has no Swiss
 # roll: that one embeds bmi-uniform-1x1.
 PUBLISHED = {
     "bmi-normal-1x1": 0.4,

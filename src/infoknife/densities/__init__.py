@@ -2,5 +2,7 @@
 
 from infoknife.densities.base import Density
 from infoknife.densities.knife import KNIFE
+from infoknife.densities.location_scale import Gaussian, Logistic
+from infoknife.densities.parzen import Parzen, Schraudolph
 
-__all__ = ["KNIFE", "Density"]
+__all__ = ["KNIFE", "Density", "Gaussian", "Logistic", "Parzen", "Schraudolph"]

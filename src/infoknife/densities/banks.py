@@ -15,7 +15,7 @@ from infoknife.densities.start import SPREAD, start
 from infoknife.inputs import is_transformed
 from infoknife.kernels import Units
 
-__all__ = ["Bank", "ClassKernels", "SharedKernels"]
+__all__ = ["Bank", "ClassKernels", "SharedKernels", "some_rows"]
 
 
 class Bank(nn.Module, ABC):
@@ -53,9 +53,7 @@ class SharedKernels(Bank):
 
     def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
         """Give the log-density at u (N, d)."""
-        logits, means, *rest = (
-            value.to(u.dtype) for value in (self.logits, self.means, *self.shape.values())
-        )
+        logits, means, *rest = (value.to(u.dtype) for value in (self.logits, self.means, *self.shape.values()))
         shape = dict(zip(self.shape, rest, strict=True))
         return self.covariance.stored_log_density(u, torch.log_softmax(logits, -1), means, shape, self.units)
 
@@ -80,7 +78,7 @@ class SharedKernels(Bank):
         """Means at samples, equal weights, everything else 0.01 times standard noise, in plain units."""
         self.units = Units()
         self.logits.zero_()
-        self.means.copy_(u[_rows(len(u), len(self.logits), generator).to(u.device)])
+        self.means.copy_(u[some_rows(len(u), len(self.logits), generator).to(u.device)])
         for value in self.shape.values():
             value.copy_(0.01 * torch.randn(value.shape, generator=generator))
 
@@ -141,6 +139,6 @@ class ClassKernels(Bank):
             getattr(bank, how)(rows if len(rows) > 1 else u, None, generator)
 
 
-def _rows(rows: int, count: int, generator: torch.Generator) -> Tensor:
+def some_rows(rows: int, count: int, generator: torch.Generator) -> Tensor:
     """So many row numbers, all different where there are enough rows."""
     return torch.cat([torch.randperm(rows, generator=generator) for _ in range(-(-count // rows))])[:count]

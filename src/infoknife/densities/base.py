@@ -17,10 +17,10 @@ class Density(nn.Module, ABC):
     r"""A learnable density of x in ``dim`` dimensions, perhaps given a second variable.
 
     $\log p(x)$, or $\log p(x \mid y)$, where ``given`` is nothing, a float matrix (N, given_dim) or integer classes
-    (N,). Called as a module it is the mean of $-\log p$ (`eq:hat-h`, `eq:hat_h_xgivy`): on rows that it was not fitted to
-    it is, in expectation, an upper bound of the entropy in nats (`eq:ce_bound`), and it is its own training loss.
+    (N,). Called as a module it is the mean of $-\log p$ (`eq:hat-h`, `eq:hat_h_xgivy`): on rows that it was not fitted
+    to it is, in expectation, an upper bound of the entropy in nats (`eq:ce_bound`); it is its own training loss.
 
-    Subclasses write ``_log_prob``, ``_sample`` and ``_initialize`` in the coordinates of the transform; the rest is here.
+    Subclasses write ``_log_prob``, ``_sample`` and ``_initialize`` in the transform's coordinates; the rest is here.
 
     Args:
         dim: Dimension of x.
@@ -31,9 +31,7 @@ class Density(nn.Module, ABC):
 
     initialized: Tensor
 
-    def __init__(
-        self, dim: int, given_dim: int | None, given_classes: int | None, transform: Transform
-    ) -> None:
+    def __init__(self, dim: int, given_dim: int | None, given_classes: int | None, transform: Transform) -> None:
         super().__init__()
         for name, value in (("dim", dim), ("given_dim", given_dim), ("given_classes", given_classes)):
             if value is not None:
@@ -73,9 +71,7 @@ class Density(nn.Module, ABC):
         given = self._condition(given, None)
         if given is not None:
             if len(given) not in (1, n):
-                raise ValueError(
-                    f"given has {len(given)} rows; expected n={n}, one for each sample, or a single one"
-                )
+                raise ValueError(f"given has {len(given)} rows; expected n={n}, one for each sample, or a single one")
             given = given.expand(n, *given.shape[1:])
         with torch.no_grad():
             return self.transform.inverse(self._sample(n, self._coordinates(given), generator_of(seed)))
@@ -106,9 +102,7 @@ class Density(nn.Module, ABC):
         """Dimensions, for ``repr``."""
         parts = [f"dim={self.dim}"]
         parts += [
-            f"{name}={value}"
-            for name in ("given_dim", "given_classes")
-            if (value := getattr(self, name)) is not None
+            f"{name}={value}" for name in ("given_dim", "given_classes") if (value := getattr(self, name)) is not None
         ]
         return ", ".join(parts)
 
@@ -125,9 +119,7 @@ class Density(nn.Module, ABC):
         """Set the parameters from the samples u (N, dim) in the transform's coordinates."""
 
     def _evaluate(self, x: Tensor, given: Tensor | None) -> Tensor:
-        with _full_precision(
-            x.device.type
-        ):  # the computation follows the precision of x, but for half precision
+        with _full_precision(x.device.type):  # the computation follows the precision of x, but for half precision
             x = x.to(torch.promote_types(x.dtype, torch.float32))
             u, log_det = self.transform(x)
             return self._log_prob(u, self._coordinates(given, x.dtype)) + log_det
@@ -135,6 +127,16 @@ class Density(nn.Module, ABC):
     def _checked(self, x: Any, given: Any) -> tuple[Tensor, Tensor | None]:
         x = matrix(x, "x", dim=self.dim)
         return x, self._condition(given, len(x))
+
+    def _rows(self, n: int, given: Any) -> Tensor | None:
+        """The condition for n samples."""
+        check_count("n", n)
+        given = self._condition(given, None)
+        if given is None:
+            return None
+        if len(given) not in (1, n):
+            raise ValueError(f"given has {len(given)} rows; expected n={n}, one for each sample, or a single one")
+        return given.expand(n, *given.shape[1:])
 
     def _condition(self, given: Any, rows: int | None) -> Tensor | None:
         if self.given_dim is None and self.given_classes is None:
@@ -144,9 +146,7 @@ class Density(nn.Module, ABC):
                 )
             return None
         if given is None:
-            raise ValueError(
-                "given is missing; this density is conditional and needs one row of it for each sample"
-            )
+            raise ValueError("given is missing; this density is conditional and needs one row of it for each sample")
         if self.given_classes is not None:
             return class_codes(given, "given", classes=self.given_classes, rows=rows)
         return matrix(given, "given", dim=self.given_dim, rows=rows)

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from infoknife.densities.banks import Bank
 from infoknife.densities.covariance import Covariance, Shape
-from infoknife.densities.start import SPREAD, Mixture, start
+from infoknife.densities.start import SPREAD, Mixture, regression, start
 from infoknife.nn import MLP, Linear
 
 __all__ = ["PaperKernels", "TrunkKernels"]
@@ -15,8 +15,8 @@ class TrunkKernels(Bank):
     r"""Kernels whose weights, means and scales move with the condition; one shared trunk computes them.
 
     With the factor $F_m$ of kernel m, shared by all points, and a linear part $B$,
-    $y_m = e^{s_m(v)} \odot \bigl(F_m (u - B v) - c_m - o_m(v)\bigr)$ is standard normal in kernel m. $F_m$ and $c_m$ start
-    from a mixture fitted to the residuals of the regression $B$; the trunk's outputs $(s, o)$ and the change of the
+    $y_m = e^{s_m(v)} \odot \bigl(F_m (u - B v) - c_m - o_m(v)\bigr)$ is standard normal in kernel m. $F_m$ and $c_m$
+    start from a mixture fitted to the residuals of the regression $B$; the trunk's outputs $(s, o)$ and the change of the
     weights start at zero. So the start is a fitted linear-Gaussian model, refined where the residuals have structure,
     and a step costs N M d numbers of network output, not N M d d.
 
@@ -49,9 +49,7 @@ class TrunkKernels(Bank):
     def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
         """Choose a kernel for each row, then draw from it."""
         log_weights, offset, log_scale = self._moves(given)
-        kernel = (
-            torch.multinomial(log_weights.exp().cpu(), 1, generator=generator).squeeze(-1).to(offset.device)
-        )
+        kernel = torch.multinomial(log_weights.exp().cpu(), 1, generator=generator).squeeze(-1).to(offset.device)
         rows = torch.arange(n, device=offset.device)
         chosen = {name: self.covariance.select(value, kernel) for name, value in self.shape.items()}
         noise = self.covariance.noise(chosen, offset[rows, kernel], generator)
@@ -61,7 +59,7 @@ class TrunkKernels(Bank):
     def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         """Start from a linear regression and a mixture of its residuals."""
         assert given is not None
-        slope = _regression(given, u)
+        slope = regression(given, u)
         residual = u - given @ slope
         mean, chol = residual.mean(0), _spread(residual)
         white = torch.linalg.solve_triangular(chol, (residual - mean).T, upper=False).T
@@ -72,7 +70,7 @@ class TrunkKernels(Bank):
             self.shape[name].copy_(value)
         centres = self.covariance.project(mixture.means, shape).expand(self.components, self.components, -1)
         self.offset.copy_(centres.diagonal(0, 0, 1).T)
-        self.trunk[-1].bias[: self.components].copy_(mixture.weights.log())  # type: ignore[index, operator]
+        self.trunk[-1].bias[: self.components].copy_(mixture.weights.log())  # type: ignore[index]
 
     def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         """Start from data: the paper has no trunk."""
@@ -105,13 +103,10 @@ class PaperKernels(Bank):
     def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
         """Choose a kernel for each row, then draw from it."""
         log_weights, means, shape = self._values(given)
-        kernel = (
-            torch.multinomial(log_weights.exp().cpu(), 1, generator=generator).squeeze(-1).to(means.device)
-        )
+        kernel = torch.multinomial(log_weights.exp().cpu(), 1, generator=generator).squeeze(-1).to(means.device)
         rows = torch.arange(n, device=means.device)
         chosen = {
-            name: value.expand(n, means.shape[1], *value.shape[2:])[rows, kernel]
-            for name, value in shape.items()
+            name: value.expand(n, means.shape[1], *value.shape[2:])[rows, kernel] for name, value in shape.items()
         }
         noise = self.covariance.noise(chosen, means[rows, kernel], generator)
         return means[rows, kernel] + self.covariance.unproject(noise, chosen)
@@ -125,8 +120,8 @@ class PaperKernels(Bank):
             (self.means, mixture.means.flatten()),
             (self.logits, mixture.weights.log()),
         ):
-            network[-1].weight.zero_()  # type: ignore[operator, union-attr]
-            network[-1].bias.copy_(value)  # type: ignore[operator, union-attr]
+            network[-1].weight.zero_()  # type: ignore[operator]
+            network[-1].bias.copy_(value)  # type: ignore[operator]
 
     def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         """Leave the networks as they are: randomly initialised (section A.3)."""
@@ -135,22 +130,13 @@ class PaperKernels(Bank):
         assert given is not None
         N = len(given)
         parts = self.shape(given).split([_numel(size) for size in self.sizes.values()], -1)
-        shape = {
-            name: part.view(N, *size) for (name, size), part in zip(self.sizes.items(), parts, strict=True)
-        }
+        shape = {name: part.view(N, *size) for (name, size), part in zip(self.sizes.items(), parts, strict=True)}
         means = self.means(given).view(N, self.components, self.covariance.dim)
         return torch.log_softmax(self.logits(given), -1), means, shape
 
 
 def _numel(size: tuple[int, ...]) -> int:
     return torch.Size(size).numel()
-
-
-def _regression(v: Tensor, u: Tensor) -> Tensor:
-    """Least-squares slope (given_dim, d) of u on the standardised v, with a ridge that a few rows need."""
-    gram = v.T @ v / len(v)
-    ridge = v.shape[1] / len(v) * 0.1 + 1e-6
-    return torch.linalg.solve(gram + ridge * torch.eye(len(gram)).to(gram), v.T @ (u - u.mean(0)) / len(v))
 
 
 def _spread(residual: Tensor) -> Tensor:

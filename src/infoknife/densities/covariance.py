@@ -7,6 +7,7 @@ unit kernels. Every shape is a factor F, whose output has identity covariance or
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -52,7 +53,7 @@ class Covariance(ABC):
         """Give the tensors whose kernels come closest to those of a full mixture."""
 
     def mix(self, z: Tensor, log_weights: Tensor, offset: Tensor, log_scale: Tensor, shape: Shape) -> Tensor:
-        """Give the log-density (N,) of projected points z (N, M, d) with a mean and log-scale for each point and kernel."""
+        """Give the log-density (N,) of projected points z (N, M, d) with means and log-scales (N, M, d)."""
         return kernels.diagonal(z, log_weights + shape["log_diagonal"].sum(-1), offset, log_scale)
 
     def select(self, value: Tensor, kernel: Tensor) -> Tensor:
@@ -183,12 +184,9 @@ class LowRank(Diagonal):
     def of_mixture(self, mixture: Mixture) -> Shape:
         """Keep the largest principal directions, and on the diagonal what is left of the variances."""
         values, vectors = torch.linalg.eigh(mixture.covariances)
-        rest = (
-            values[..., : self.dim - self.rank].mean(-1) if self.rank < self.dim else values[..., 0] / 2
-        )  # M
+        rest = values[..., : self.dim - self.rank].mean(-1) if self.rank < self.dim else values[..., 0] / 2  # M
         top = (
-            vectors[..., -self.rank :]
-            * (values[..., None, -self.rank :] - rest[:, None, None]).clamp_min(1e-6).sqrt()
+            vectors[..., -self.rank :] * (values[..., None, -self.rank :] - rest[:, None, None]).clamp_min(1e-6).sqrt()
         )
         variances = mixture.covariances.diagonal(0, 1, 2) - top.square().sum(-1)
         log_diagonal = -0.5 * variances.clamp_min(1e-6).log()
@@ -197,12 +195,15 @@ class LowRank(Diagonal):
 
 def in_plain_units(shape: Shape, units: kernels.Units) -> Shape:
     """Multiply the stored tensors of a shape, vectors a kernel and matrices a kernel, by their units."""
-    return {
-        name: value * (units.diagonal if value.dim() == 2 else units.lower) for name, value in shape.items()
-    }
+    return {name: value * (units.diagonal if value.dim() == 2 else units.lower) for name, value in shape.items()}
 
 
-COVARIANCES = {"full": Full, "diagonal": Diagonal, "tied": Tied, "low-rank": LowRank}
+COVARIANCES: dict[str, Callable[[int], Covariance]] = {
+    "full": Full,
+    "diagonal": Diagonal,
+    "tied": Tied,
+    "low-rank": LowRank,
+}
 
 
 def _factor(shape: Shape) -> Tensor:

@@ -32,7 +32,7 @@ class KNIFE(Density):
         given_classes: Number of classes of a discrete condition.
         covariance: ``"full"``, ``"diagonal"``, ``"tied"`` (one full covariance for all kernels) or ``"low-rank"``.
         rank: Rank of the low-rank part; about the square root of ``dim`` if not given.
-        network: How kernels follow a continuous condition: ``"trunk"``, one network that moves weights, means and scales,
+        network: How kernels follow a continuous condition: ``"trunk"``, one network for weights, means and scales,
             or ``"paper"``, three networks with one tanh layer for all of (A, b, u).
         hidden: Width of the hidden layers; 128 for the trunk and 64 for the paper's if not given.
         init: ``"data"``: standardised coordinates and a mixture fitted by expectation maximisation; ``"paper"``: the
@@ -67,9 +67,7 @@ class KNIFE(Density):
         shape = _covariance(dim, covariance, rank)
         self.bank = _bank(shape, components, given_dim, given_classes, network, hidden)
 
-    def initialize(
-        self, x: Any, given: Any = None, *, init: Init | None = None, seed: int | None = None
-    ) -> Self:
+    def initialize(self, x: Any, given: Any = None, *, init: Init | None = None, seed: int | None = None) -> Self:
         """Start from the rows of x (N, dim) and of the condition.
 
         Args:
@@ -98,10 +96,8 @@ class KNIFE(Density):
 def _covariance(dim: int, name: str, rank: int | None) -> Covariance:
     one_of("covariance", name, tuple(COVARIANCES))
     if rank is not None and name != "low-rank":
-        raise ValueError(
-            f"rank is {rank}, but covariance is {name!r}; expected covariance='low-rank' with it"
-        )
-    return LowRank(dim, rank) if name == "low-rank" else COVARIANCES[name](dim)
+        raise ValueError(f"rank is {rank}, but covariance is {name!r}; expected covariance='low-rank' with it")
+    return COVARIANCES[name](dim) if rank is None else LowRank(dim, rank)
 
 
 def _bank(

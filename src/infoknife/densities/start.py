@@ -12,7 +12,7 @@ from torch import Tensor
 
 from infoknife.kernels import full_scores
 
-__all__ = ["Mixture", "start"]
+__all__ = ["SPREAD", "Mixture", "precision_factor", "regression", "start"]
 
 ROWS = 10_000  # rows that decide the number of clusters; more rows only cost time
 PATIENCE = 2  # doublings of K without a gain before the search ends
@@ -29,7 +29,7 @@ class Mixture(NamedTuple):
     covariances: Tensor
 
     def kernels(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The arguments of ``kernels.full``: log-weights, means, and the precision's factor as log-diagonal and lower."""
+        """Give the arguments of ``kernels.full``: log-weights, means, log-diagonal and lower part of the factor."""
         factor = precision_factor(self.covariances)
         return self.weights.log(), self.means, factor.diagonal(0, 1, 2).log(), factor.tril(-1)
 
@@ -86,9 +86,14 @@ def standard(x: Tensor) -> Mixture:
 def precision_factor(covariances: Tensor) -> Tensor:
     """The lower-triangular L with L' L the inverse of each covariance (M, d, d)."""
     chol = torch.linalg.cholesky(covariances)
-    return torch.linalg.solve_triangular(
-        chol, torch.eye(chol.shape[-1]).to(chol).expand_as(chol), upper=False
-    )
+    return torch.linalg.solve_triangular(chol, torch.eye(chol.shape[-1]).to(chol).expand_as(chol), upper=False)
+
+
+def regression(v: Tensor, u: Tensor) -> Tensor:
+    """Least-squares slope (given_dim, d) of u on the standardised v, with a ridge that a few rows need."""
+    gram = v.T @ v / len(v)
+    ridge = v.shape[1] / len(v) * 0.1 + 1e-6
+    return torch.linalg.solve(gram + ridge * torch.eye(len(gram)).to(gram), v.T @ (u - u.mean(0)) / len(v))
 
 
 def _supported(train: Tensor, held_out: Tensor, components: int, generator: torch.Generator) -> int:
@@ -96,7 +101,7 @@ def _supported(train: Tensor, held_out: Tensor, components: int, generator: torc
     d = train.shape[1]
     best, clusters = float(standard(train).log_prob(held_out).mean()), 0
     K, waited = 1, 0
-    while K <= components and 2 * K * (d + 1) <= len(train) and waited < PATIENCE:
+    while components >= K and 2 * K * (d + 1) <= len(train) and waited < PATIENCE:
         gain = float(_expectation_maximisation(train, K, generator).log_prob(held_out).mean()) - best
         best, clusters, waited = (best + gain, K, 0) if gain > 0 else (best, clusters, waited + 1)
         K = min(2 * K, components) if components > K else components + 1

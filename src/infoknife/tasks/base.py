@@ -86,9 +86,7 @@ class Task(ABC):
         return 0.0
 
     @abstractmethod
-    def sample(
-        self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    def sample(self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32) -> Tensor | tuple[Tensor, Tensor]:
         """Draw n independent samples: x, or the pair (x, y)."""
 
     @abstractmethod

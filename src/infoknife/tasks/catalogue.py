@@ -41,9 +41,7 @@ def get(name: str) -> Task:
     tasks = _catalogue()
     if name not in tasks:
         close = difflib.get_close_matches(str(name), tasks, n=1, cutoff=0)
-        raise ValueError(
-            f"there is no task {name!r}; did you mean {close[0]!r}? There are: {', '.join(tasks)}"
-        )
+        raise ValueError(f"there is no task {name!r}; did you mean {close[0]!r}? There are: {', '.join(tasks)}")
     return tasks[name]
 
 

@@ -27,9 +27,7 @@ def sparse_correlation(x_columns: int, y_columns: int, pairs: int, correlation: 
     checks.count(pairs, "pairs")
     checks.correlation(correlation, "correlation")
     if pairs > min(x_columns, y_columns):
-        raise ValueError(
-            f"pairs is {pairs}; expected at most {min(x_columns, y_columns)}, the columns there are"
-        )
+        raise ValueError(f"pairs is {pairs}; expected at most {min(x_columns, y_columns)}, the columns there are")
     sigma, i = torch.eye(x_columns + y_columns, dtype=torch.float64), torch.arange(pairs)
     sigma[i, x_columns + i] = sigma[x_columns + i, i] = correlation
     return sigma

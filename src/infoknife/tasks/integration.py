@@ -1,5 +1,6 @@
 """Integrals that certify themselves: a value, and a bound on its error."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -45,10 +46,10 @@ def box_integral(function: Function, box: Sequence[Interval], spacing: float) ->
     axes = [torch.linspace(*ends, n + 1, dtype=torch.float64) for ends, n in zip(box, steps, strict=True)]
     rows = torch.split(torch.cartesian_prod(*axes).reshape(-1, len(box)), 1 << 16)
     values = torch.cat([function(points) for points in rows]).reshape([len(axis) for axis in axes])
-    cells = [float(axis[1] - axis[0]) for axis in axes]
-    fine = torch.as_tensor(cells).prod() * values.sum()
-    coarse = (2 * torch.as_tensor(cells)).prod() * values[tuple(slice(None, None, 2) for _ in axes)].sum()
-    return Certified(float(fine), abs(float(fine - coarse)) + ROUNDING)
+    cell = math.prod((high - low) / n for (low, high), n in zip(box, steps, strict=True))
+    fine = cell * float(values.sum())
+    coarse = 2 ** len(box) * cell * float(values[tuple(slice(None, None, 2) for _ in box)].sum())
+    return Certified(fine, abs(fine - coarse) + ROUNDING)
 
 
 def normal_mean(function: Function, dim: int) -> Certified:

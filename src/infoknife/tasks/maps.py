@@ -219,9 +219,7 @@ class MixtureQuantile(Map):
     def __post_init__(self) -> None:
         checks.probabilities(self.weights, "weights")
         if len(self.means) != len(self.weights):
-            raise ValueError(
-                f"means has {len(self.means)} numbers; expected {len(self.weights)}, one a weight"
-            )
+            raise ValueError(f"means has {len(self.means)} numbers; expected {len(self.weights)}, one a weight")
 
     def forward(self, x: Tensor) -> Tensor:
         """The quantile, solved by bisection."""

@@ -106,9 +106,7 @@ class UniformPair(PairTask):
         nats_per_copy = _per_copy(dim, nats)
         slope = 2 * nats_per_copy
         if slope > 1:  # log t <= I <= log t + 1/2 brackets the root
-            slope = brentq(
-                lambda t: _uniform_information(t) - nats_per_copy, 1, math.exp(nats_per_copy), xtol=1e-14
-            )
+            slope = brentq(lambda t: _uniform_information(t) - nats_per_copy, 1, math.exp(nats_per_copy), xtol=1e-14)
         return cls(dim, slope / math.hypot(1, slope))
 
     def _check(self) -> None:

@@ -41,9 +41,7 @@ class TwoMoons(EntropyTask):
     def _check(self) -> None:
         checks.positive(self.noise, "noise")
         if self.noise < 0.02:
-            raise ValueError(
-                f"noise is {self.noise}; expected at least 0.02, which the grid can still resolve"
-            )
+            raise ValueError(f"noise is {self.noise}; expected at least 0.02, which the grid can still resolve")
 
     @property
     def _dims(self) -> tuple[int, None]:
@@ -81,9 +79,7 @@ class TwoMoons(EntropyTask):
     def _log_prob(self, x: Tensor) -> Tensor:
         nodes, log_weights = (tensor.to(x) for tensor in self._arc)
         blocks = torch.split(x, 1 << 12)  # the nodes make the rows wide
-        distances = (
-            torch.cdist(block, nodes, compute_mode="donot_use_mm_for_euclid_dist") for block in blocks
-        )
+        distances = (torch.cdist(block, nodes, compute_mode="donot_use_mm_for_euclid_dist") for block in blocks)
         log_sums = [(log_weights - 0.5 * (d / self.noise).square()).logsumexp(-1) for d in distances]
         return torch.cat(log_sums) - math.log(2 * math.pi * self.noise**2)
 

@@ -65,9 +65,7 @@ class Staircase:
         return cls._of("staircase-uniform", UniformPair.of_information, dim, nats, steps_per_level)
 
     @classmethod
-    def shrinking(
-        cls, dim: int = 64, levels: int = 5, factor: float = 0.5, *, steps_per_level: int = 1000
-    ) -> Self:
+    def shrinking(cls, dim: int = 64, levels: int = 5, factor: float = 0.5, *, steps_per_level: int = 1000) -> Self:
         """N(0, factor^i I) for i = 0, 1, ...: the variance is halved from level to level (figure 1)."""
         checks.count(levels, "levels")
         checks.positive(factor, "factor")
