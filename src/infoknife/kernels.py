@@ -59,8 +59,8 @@ def full(
 
     Example:
         >>> x, zero = torch.zeros(1, 2), torch.zeros(1, 2)
-        >>> full(x, torch.zeros(1), zero, zero, torch.zeros(1, 2, 2)).exp() * 2 * math.pi
-        tensor([1.])
+        >>> full(x, torch.zeros(1), zero, zero, torch.zeros(1, 2, 2))  # -log(2 pi)
+        tensor([-1.8379])
     """
     if _shared(log_weights, means, log_diagonal) and not is_transformed():
         return _apply(_Full, units, x, log_weights, means, log_diagonal, lower)
@@ -122,8 +122,8 @@ def low_rank(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor
 
     Example:
         >>> x, zero = torch.zeros(1, 2), torch.zeros(1, 2)
-        >>> low_rank(x, torch.zeros(1), zero, zero, torch.zeros(1, 2, 1)).exp() * 2 * math.pi
-        tensor([1.])
+        >>> low_rank(x, torch.zeros(1), zero, zero, torch.zeros(1, 2, 1))  # -log(2 pi)
+        tensor([-1.8379])
     """
     y = (_each_kernel(x) - means) * log_diagonal.exp()  # N M d
     inner = factor.mT @ factor  # ... M r r

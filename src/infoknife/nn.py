@@ -11,6 +11,7 @@ class Linear(nn.Linear):
     """A linear layer whose weights follow the precision of the input, so that double in gives double out.
 
     Example:
+        >>> import torch
         >>> Linear(3, 5)(torch.zeros(7, 3, dtype=torch.double)).dtype
         torch.float64
     """
@@ -33,6 +34,7 @@ class MLP(nn.Sequential):
         activation: The activation module's class.
 
     Example:
+        >>> import torch
         >>> MLP(3, 5, hidden=(64,))(torch.zeros(7, 3)).shape
         torch.Size([7, 5])
     """

@@ -72,9 +72,7 @@ def test_tasks_are_frozen_and_name_themselves() -> None:
 def test_descriptions_say_the_shapes() -> None:
     assert tasks.UniformCube(1).description.endswith("x has 1 column")
     assert tasks.Multinormal.dense(2, 3).description.endswith("x has 2 columns, y has 3 columns")
-    assert tasks.GaussianClasses.draw(4, 2, seed=0).description.endswith(
-        "x has 2 columns, y is one of 4 classes"
-    )
+    assert tasks.GaussianClasses.draw(4, 2, seed=0).description.endswith("x has 2 columns, y is one of 4 classes")
 
 
 def test_parameters_tell_the_configuration() -> None:

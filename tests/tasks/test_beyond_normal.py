@@ -35,11 +35,7 @@ PUBLISHED = {
     "bmi-asinh-student-2x2-df1": 0.4,
     "bmi-asinh-student-3x3-df2": 0.3,
     "bmi-asinh-student-5x5-df2": 0.4,
-} | {
-    f"bmi-{kind}-{d}x{d}": 1.0
-    for kind in ("uniform", "halfcube", "spiral", "spiral-uniform")
-    for d in (3, 5, 25)
-}
+} | {f"bmi-{kind}-{d}x{d}": 1.0 for kind in ("uniform", "halfcube", "spiral", "spiral-uniform") for d in (3, 5, 25)}
 PUBLISHED |= {f"bmi-sparse-{d}x{d}": 1.0 for d in (2, 3, 5, 25)}
 
 FORTY = tasks.beyond_normal()

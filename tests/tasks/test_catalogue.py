@@ -56,9 +56,7 @@ def test_gradient_is_the_slope_of_the_truth(name: str) -> None:
 
 
 def test_gradients_are_there() -> None:
-    assert {"gaussian-20x20-6nats", "cubic-20x20-6nats", "uniform-20x20-6nats", "cube-8d"} <= set(
-        WITH_GRADIENT
-    )
+    assert {"gaussian-20x20-6nats", "cubic-20x20-6nats", "uniform-20x20-6nats", "cube-8d"} <= set(WITH_GRADIENT)
 
 
 def test_names_are_unique_and_kept() -> None:
@@ -68,7 +66,5 @@ def test_names_are_unique_and_kept() -> None:
 
 
 def test_unknown_names_get_the_closest_and_all() -> None:
-    with pytest.raises(
-        ValueError, match=r"no task 'gausian-1d'; did you mean 'gaussian-1d'\? There are: .*rings"
-    ):
+    with pytest.raises(ValueError, match=r"no task 'gausian-1d'; did you mean 'gaussian-1d'\? There are: .*rings"):
         tasks.get("gausian-1d")

@@ -5,9 +5,7 @@ import torch
 from infoknife.tasks import checks
 
 
-@pytest.mark.parametrize(
-    ("value", "error"), [(0, ValueError), (-3, ValueError), (2.0, TypeError), (True, TypeError)]
-)
+@pytest.mark.parametrize(("value", "error"), [(0, ValueError), (-3, ValueError), (2.0, TypeError), (True, TypeError)])
 def test_count_refuses(value: int, error: type[Exception]) -> None:
     with pytest.raises(error, match=r"dim is .*expected an integer of at least 1"):
         checks.count(value, "dim")
@@ -72,9 +70,7 @@ def test_covariance_is_a_copy() -> None:
 def test_generator_goes_on_or_starts() -> None:
     source = torch.Generator()
     assert checks.generator(source) is source
-    assert torch.equal(
-        torch.rand(2, generator=checks.generator(3)), torch.rand(2, generator=checks.generator(3))
-    )
+    assert torch.equal(torch.rand(2, generator=checks.generator(3)), torch.rand(2, generator=checks.generator(3)))
 
 
 @pytest.mark.parametrize("seed", [None, 1.0, True, "0"])

@@ -31,9 +31,7 @@ def test_one_covariance_is_projected() -> None:
     """Two classes of one covariance are as informative as two points on a line."""
     parts = tasks.Components.draw(2, 32, seed=0, spread=0.3, common=True)
     distance = float((parts.means[0] - parts.means[1]).norm())
-    line = tasks.Components(
-        parts.weights, torch.tensor([[0.0], [distance]], dtype=torch.float64), torch.ones(2, 1, 1)
-    )
+    line = tasks.Components(parts.weights, torch.tensor([[0.0], [distance]], dtype=torch.float64), torch.ones(2, 1, 1))
     assert parts.information().value == pytest.approx(line.information().value, abs=1e-10)
     assert parts.information().error < 1e-9
 

@@ -49,9 +49,7 @@ def test_student_by_a_grid(df: int, correlation: float, grid_information: Grid) 
 
 
 def test_cauchy_is_known() -> None:
-    assert tasks.StudentPair.identity(1, 1, df=1).mutual_information() == pytest.approx(
-        math.log(8 * math.pi) - 3
-    )
+    assert tasks.StudentPair.identity(1, 1, df=1).mutual_information() == pytest.approx(math.log(8 * math.pi) - 3)
 
 
 def test_student_by_scipys_densities() -> None:

@@ -61,9 +61,7 @@ def test_student_coordinates_share_one_scale() -> None:
 
 
 def test_independent_coordinates_add_up() -> None:
-    assert tasks.LogNormal(4, sigma=0.5).entropy() == pytest.approx(
-        4 * tasks.LogNormal(1, sigma=0.5).entropy()
-    )
+    assert tasks.LogNormal(4, sigma=0.5).entropy() == pytest.approx(4 * tasks.LogNormal(1, sigma=0.5).entropy())
     assert tasks.Laplace(4, scale=0.5).entropy() == pytest.approx(4 * tasks.Laplace(1, scale=0.5).entropy())
 
 

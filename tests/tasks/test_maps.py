@@ -69,9 +69,7 @@ def test_swiss_roll_rolls_and_unrolls() -> None:
 
 
 def test_normal_cdf_stays_finite_where_rounding_ends() -> None:
-    assert bool(
-        torch.isfinite(tasks.NormalCDF().inverse(torch.tensor([0.0, 1.0], dtype=torch.float64))).all()
-    )
+    assert bool(torch.isfinite(tasks.NormalCDF().inverse(torch.tensor([0.0, 1.0], dtype=torch.float64))).all())
 
 
 def test_wiggly_has_a_gradient() -> None:

@@ -32,9 +32,7 @@ def test_mixture_entropy_by_integration() -> None:
 def test_mixture_entropy_by_scipys_density() -> None:
     task = tasks.GaussianMixture.draw(3, 6, seed=1, spread=1.0)
     x = task.sample(40_000, 0, dtype=torch.float64).numpy()
-    parts = zip(
-        task.parts.weights.tolist(), task.parts.means.numpy(), task.parts.covariances.numpy(), strict=True
-    )
+    parts = zip(task.parts.weights.tolist(), task.parts.means.numpy(), task.parts.covariances.numpy(), strict=True)
     values = -np.log(sum(w * stats.multivariate_normal(m, s).pdf(x) for w, m, s in parts))
     assert abs(values.mean() - task.entropy()) < 4 * values.std() / len(values) ** 0.5 + task.error
     assert 0 < task.error < 1e-3
@@ -52,9 +50,7 @@ def test_classes_information_by_integration(classes: int) -> None:
 def test_classes_information_by_scipys_posterior() -> None:
     task = tasks.GaussianClasses.draw(3, 5, seed=0, spread=0.8)
     x, y = (side.numpy() for side in task.sample(40_000, 0, dtype=torch.float64))
-    parts = zip(
-        task.parts.weights.tolist(), task.parts.means.numpy(), task.parts.covariances.numpy(), strict=True
-    )
+    parts = zip(task.parts.weights.tolist(), task.parts.means.numpy(), task.parts.covariances.numpy(), strict=True)
     joint = np.stack([w * stats.multivariate_normal(m, s).pdf(x) for w, m, s in parts], -1)
     values = np.log(joint[np.arange(len(y)), y] / joint.sum(-1) * 3)
     assert abs(values.mean() - task.mutual_information()) < 4 * values.std() / len(values) ** 0.5 + task.error

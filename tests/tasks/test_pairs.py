@@ -80,9 +80,7 @@ def test_additive_gradient_by_integration(epsilon: float) -> None:
 def test_of_information_hits_the_information(dim: int, each: float) -> None:
     nats = dim * each
     for family in (tasks.GaussianPair, tasks.UniformPair, tasks.CubicPair):
-        assert family.of_information(dim, nats).mutual_information() == pytest.approx(
-            nats, rel=1e-6, abs=1e-12
-        )
+        assert family.of_information(dim, nats).mutual_information() == pytest.approx(nats, rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize("nats", [-1.0, math.inf, math.nan])

@@ -13,9 +13,7 @@ Array = NDArray[np.float64]
 def moons_density(points: Array, noise: float, angles: int = 600) -> Array:
     """Two moons by a plain sum over many angles."""
     t = (np.arange(angles) + 0.5) * math.pi / angles
-    curve = np.concatenate(
-        [np.stack([np.cos(t), np.sin(t)], -1), np.stack([1 - np.cos(t), 0.5 - np.sin(t)], -1)]
-    )
+    curve = np.concatenate([np.stack([np.cos(t), np.sin(t)], -1), np.stack([1 - np.cos(t), 0.5 - np.sin(t)], -1)])
     squares = (points[:, None, 0] - curve[:, 0]) ** 2 + (points[:, None, 1] - curve[:, 1]) ** 2
     density: Array = np.exp(-squares / (2 * noise**2)).mean(-1) / (2 * math.pi * noise**2)
     return density

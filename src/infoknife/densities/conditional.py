@@ -16,9 +16,9 @@ class TrunkKernels(Bank):
 
     With the factor $F_m$ of kernel m, shared by all points, and a linear part $B$,
     $y_m = e^{s_m(v)} \odot \bigl(F_m (u - B v) - c_m - o_m(v)\bigr)$ is standard normal in kernel m. $F_m$ and $c_m$
-    start from a mixture fitted to the residuals of the regression $B$; the trunk's outputs $(s, o)$ and the change of the
-    weights start at zero. So the start is a fitted linear-Gaussian model, refined where the residuals have structure,
-    and a step costs N M d numbers of network output, not N M d d.
+    start from a mixture fitted to the residuals of the regression $B$; the trunk's outputs $(s, o)$ and the change of
+    the weights start at zero. So the start is a fitted linear-Gaussian model, refined where the residuals have
+    structure, and a step costs N M d numbers of network output, not N M d d.
 
     Args:
         given_dim: Dimension of the condition.

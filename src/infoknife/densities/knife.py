@@ -39,7 +39,7 @@ class KNIFE(Density):
             coordinates of the data, means at samples, noise of 0.01 elsewhere, plain units.
 
     Example:
-        >>> x = torch.randn(1000, 2, generator=torch.Generator().manual_seed(0))
+        >>> x = torch.randn(20_000, 2, generator=torch.Generator().manual_seed(0))
         >>> knife = KNIFE(dim=2, components=16).initialize(x, seed=0)
         >>> round(knife(x).item(), 1)  # h = log(2 pi e) = 2.84 nats
         2.8

@@ -121,10 +121,10 @@ class LocationScale(Density):
 class Gaussian(LocationScale):
     r"""A Gaussian with diagonal covariance, perhaps given a second variable: the density of DoE.
 
-    Called as a module it is the mean of $-\log p$ in nats, in expectation an upper bound of the entropy (`eq:ce_bound`).
+    As a module it gives the mean of $-\log p$ in nats, in expectation an upper bound of the entropy (`eq:ce_bound`).
 
     Example:
-        >>> x = torch.randn(1000, 2, generator=torch.Generator().manual_seed(0))
+        >>> x = torch.randn(20_000, 2, generator=torch.Generator().manual_seed(0))
         >>> round(Gaussian(2).initialize(x)(x).item(), 1)  # h = log(2 pi e) = 2.84 nats
         2.8
     """
@@ -141,10 +141,10 @@ class Gaussian(LocationScale):
 class Logistic(LocationScale):
     r"""Independent logistic coordinates, perhaps given a second variable: DoE with the logistic density.
 
-    Called as a module it is the mean of $-\log p$ in nats, in expectation an upper bound of the entropy (`eq:ce_bound`).
+    As a module it gives the mean of $-\log p$ in nats, in expectation an upper bound of the entropy (`eq:ce_bound`).
 
     Example:
-        >>> level = torch.rand(1000, 1, generator=torch.Generator().manual_seed(0))
+        >>> level = torch.rand(20_000, 1, generator=torch.Generator().manual_seed(0))
         >>> x = torch.logit(level)
         >>> round(Logistic(1).initialize(x)(x).item(), 1)  # h = 2 nats
         2.0

@@ -1,7 +1,6 @@
 """A task is a named, configured distribution that knows its truth; no estimator has a part in it."""
 
 import dataclasses
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -10,10 +9,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from infoknife.inputs import class_codes, matrix
-from infoknife.tasks import checks
-
-__all__ = ["EntropyTask", "PairTask", "Seed", "Task", "normals", "uniforms"]
+__all__ = ["STEP", "Seed", "Task", "by_blocks", "cast", "normals", "uniforms"]
 
 Seed = int | torch.Generator
 
@@ -23,7 +19,7 @@ STEP = 1e-6  # of the parameter, for the velocity of samples
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Task(ABC):
-    """A named distribution with its truth in nats; its kinds are :class:`EntropyTask` and :class:`PairTask`.
+    """A named distribution with its truth in nats; its kinds are ``EntropyTask`` and ``PairTask``.
 
     ``sample(n, seed)`` draws in float64 and casts, so that the samples of one seed agree to rounding in every
     dtype. ``seed`` is an integer, or a ``torch.Generator`` to go on drawing from, on its device.
@@ -135,120 +131,6 @@ class Task(ABC):
         return dataclasses.replace(self, **{self.parameter: getattr(self, self.parameter) + step})
 
 
-class EntropyTask(Task):
-    """A distribution of x alone, with its differential entropy and its log-density, the oracle."""
-
-    @abstractmethod
-    def entropy(self) -> float:
-        """h(X) in nats."""
-
-    @abstractmethod
-    def _draw(self, n: int, source: torch.Generator) -> Tensor:
-        """Draw x (n, x_dim), float64, on the device of the source."""
-
-    @abstractmethod
-    def _log_prob(self, x: Tensor) -> Tensor:
-        """Log-density (n,) of float64 rows."""
-
-    def sample(self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Draw x (n, x_dim)."""
-        checks.count(n, "n")
-        return _cast(self._draw(n, checks.generator(seed)), dtype)
-
-    def batches(
-        self, batch_size: int, seed: Seed, *, dtype: torch.dtype = torch.float32
-    ) -> Iterator[tuple[Tensor, ...]]:
-        """Draw fresh batches ``(x,)`` without end."""
-        source = checks.generator(seed)
-        return ((self.sample(batch_size, source, dtype=dtype),) for _ in itertools.count())
-
-    def log_prob(self, x: Tensor) -> Tensor:
-        """Log-density (N,) of x (N, x_dim) in nats; its mean over samples is -h(X)."""
-        return _by_blocks(self._log_prob, matrix(x, "x", dim=self.x_dim))
-
-    def velocity(self, n: int, seed: int, *, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Derivative (n, x_dim) of ``sample(n, seed)`` by :attr:`parameter`, from central differences.
-
-        An estimator's gradient by the parameter is the sum of its gradient by x times this velocity.
-        """
-        ahead, behind = (self._moved(s).sample(n, seed, dtype=torch.float64) for s in (STEP, -STEP))
-        return _cast((ahead - behind) / (2 * STEP), dtype)
-
-
-class PairTask(Task):
-    """A joint distribution of (x, y), with its mutual information and its log-densities, the oracle."""
-
-    @abstractmethod
-    def mutual_information(self) -> float:
-        """I(X; Y) in nats."""
-
-    @abstractmethod
-    def _draw(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Draw x (n, x_dim) and y (n, y_dim), float64, or y (n,) classes."""
-
-    @abstractmethod
-    def _log_prob(self, x: Tensor, y: Tensor) -> Tensor:
-        """Joint log-density (n,)."""
-
-    @abstractmethod
-    def _log_prob_x(self, x: Tensor) -> Tensor:
-        """Log-density of x alone (n,)."""
-
-    @abstractmethod
-    def _log_prob_y(self, y: Tensor) -> Tensor:
-        """Log-density or log-probability of y alone (n,)."""
-
-    def sample(self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
-        """Draw x (n, x_dim) and y (n, y_dim); y is (n,) integers where it is a class."""
-        checks.count(n, "n")
-        x, y = self._draw(n, checks.generator(seed))
-        return _cast(x, dtype), _cast(y, dtype)
-
-    def batches(
-        self, batch_size: int, seed: Seed, *, dtype: torch.dtype = torch.float32
-    ) -> Iterator[tuple[Tensor, ...]]:
-        """Draw fresh batches ``(x, y)`` without end."""
-        source = checks.generator(seed)
-        return (self.sample(batch_size, source, dtype=dtype) for _ in itertools.count())
-
-    def log_prob(self, x: Tensor, y: Tensor) -> Tensor:
-        """Joint log-density (N,) of x (N, x_dim) and y (N, y_dim), in nats."""
-        return _by_blocks(self._log_prob, *self._checked(x, y))
-
-    def log_prob_x(self, x: Tensor) -> Tensor:
-        """Log-density (N,) of x (N, x_dim) alone, in nats."""
-        return _by_blocks(self._log_prob_x, matrix(x, "x", dim=self.x_dim))
-
-    def log_prob_y(self, y: Tensor) -> Tensor:
-        """Log-density (N,) of y alone, its log-probability where y is a class, in nats."""
-        return _by_blocks(self._log_prob_y, self._checked_y(y))
-
-    def pointwise(self, x: Tensor, y: Tensor) -> Tensor:
-        """log p(x, y) / (p(x) p(y)), shape (N,), in nats; its mean over samples is I(X; Y)."""
-        return _by_blocks(self._pointwise, *self._checked(x, y))
-
-    def velocity(self, n: int, seed: int, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
-        """Derivatives of x and y of ``sample(n, seed)`` by :attr:`parameter`, from central differences.
-
-        An estimator's gradient by the parameter is the sum of its gradients by x and y times these.
-        """
-        ahead, behind = (self._moved(s).sample(n, seed, dtype=torch.float64) for s in (STEP, -STEP))
-        x, y = ((a - b) / (2 * STEP) for a, b in zip(ahead, behind, strict=True))
-        return _cast(x, dtype), _cast(y, dtype)
-
-    def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
-        return self._log_prob(x, y) - self._log_prob_x(x) - self._log_prob_y(y)
-
-    def _checked(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        x = matrix(x, "x", dim=self.x_dim)
-        return x, self._checked_y(y, rows=len(x))
-
-    def _checked_y(self, y: Tensor, rows: int | None = None) -> Tensor:
-        if self.y_classes is not None:
-            return class_codes(y, "y", classes=self.y_classes, rows=rows)
-        return matrix(y, "y", dim=self.y_dim, rows=rows)
-
-
 def normals(*shape: int, source: torch.Generator) -> Tensor:
     """Draw standard normal numbers, float64."""
     return torch.randn(*shape, generator=source, dtype=torch.float64, device=source.device)
@@ -259,14 +141,14 @@ def uniforms(*shape: int, source: torch.Generator) -> Tensor:
     return torch.rand(*shape, generator=source, dtype=torch.float64, device=source.device)
 
 
-def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
+def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Cast float64 samples; classes stay integers."""
     if not dtype.is_floating_point:
         raise TypeError(f"dtype is {dtype}; expected floating point, torch.float32 or torch.float64")
     return x.to(dtype) if x.is_floating_point() else x
 
 
-def _by_blocks(function: Callable[..., Tensor], *arrays: Tensor) -> Tensor:
+def by_blocks(function: Callable[..., Tensor], *arrays: Tensor) -> Tensor:
     """Apply an oracle in float64 to blocks of rows; the values have the dtype of the first floating array."""
     wide = [a.double() if a.is_floating_point() else a for a in arrays]
     blocks = zip(*(torch.split(a, BLOCK) for a in wide), strict=True)

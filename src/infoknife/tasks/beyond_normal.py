@@ -4,11 +4,14 @@ Definitions and parameters are those of the benchmark's public task list; code, 
 The benchmark can rescale its samples, which leaves the information as it is; we do not.
 """
 
-from infoknife.tasks.base import PairTask
-from infoknife.tasks.elliptical import Multinormal, StudentPair
-from infoknife.tasks.maps import Asinh, HalfCube, MixtureQuantile, NormalCDF, Spiral, SwissRoll, Wiggly
-from infoknife.tasks.pairs import AdditiveUniform, GaussianPair
+from infoknife.tasks.bends import MixtureQuantile, Spiral, SwissRoll, Wiggly
+from infoknife.tasks.gaussian_pair import GaussianPair
+from infoknife.tasks.maps import Asinh, HalfCube, NormalCDF
+from infoknife.tasks.multinormal import Multinormal
+from infoknife.tasks.pair_task import PairTask
+from infoknife.tasks.student_pair import StudentPair
 from infoknife.tasks.transformed import Transformed
+from infoknife.tasks.uniform_pairs import AdditiveUniform
 
 __all__ = ["beyond_normal"]
 

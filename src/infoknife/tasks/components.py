@@ -137,4 +137,4 @@ class Components:
 
 def _entropy(probabilities: Tensor) -> Tensor:
     """Entropy of discrete distributions along the last axis, in nats."""
-    return torch.special.entr(probabilities).sum(-1)  # type: ignore[no-any-return]
+    return torch.special.entr(probabilities).sum(-1)

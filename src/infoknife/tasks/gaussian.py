@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from infoknife.tasks import checks
-from infoknife.tasks.base import EntropyTask, normals
+from infoknife.tasks.base import normals
+from infoknife.tasks.entropy_task import EntropyTask
 
 __all__ = ["Gaussian", "normal_log_prob"]
 

@@ -84,7 +84,7 @@ def _randomised_mean(function: Function, dim: int) -> Certified:
 
 
 def _sobol_normal(dim: int, seed: int) -> Tensor:
-    engine = SobolEngine(dim, scramble=True, seed=seed)  # type: ignore[no-untyped-call]
+    engine = SobolEngine(dim, scramble=True, seed=seed)
     points: Tensor = engine.draw(POINTS, dtype=torch.float64)
     z: Tensor = torch.special.ndtri(points.clamp(2**-32, 1 - 2**-32))
     return z

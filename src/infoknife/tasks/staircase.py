@@ -9,10 +9,12 @@ import torch
 from torch import Tensor
 
 from infoknife.tasks import checks
-from infoknife.tasks.base import PairTask, Seed, Task
+from infoknife.tasks.base import Seed, Task
+from infoknife.tasks.cubic_pair import CubicPair
 from infoknife.tasks.gaussian import Gaussian
-from infoknife.tasks.pairs import GaussianPair, UniformPair
-from infoknife.tasks.transformed import CubicPair
+from infoknife.tasks.gaussian_pair import GaussianPair
+from infoknife.tasks.pair_task import PairTask
+from infoknife.tasks.uniform_pairs import UniformPair
 
 __all__ = ["Staircase"]
 

@@ -2,18 +2,16 @@
 
 import dataclasses
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self, final
 
 import torch
 from torch import Tensor
 
 from infoknife.tasks import checks
-from infoknife.tasks.base import PairTask
-from infoknife.tasks.maps import Cube, Identity, Map
-from infoknife.tasks.pairs import GaussianPair
+from infoknife.tasks.maps import Identity, Map
+from infoknife.tasks.pair_task import PairTask
 
-__all__ = ["CubicPair", "Transformed"]
+__all__ = ["Transformed"]
 
 
 @final
@@ -27,7 +25,7 @@ class Transformed(PairTask):
         y_map: g; the identity where y is a class.
 
     Example:
-        >>> from infoknife.tasks.maps import HalfCube
+        >>> from infoknife.tasks import GaussianPair, HalfCube
         >>> task = Transformed(GaussianPair(2, 0.5), HalfCube(), HalfCube())
         >>> task.mutual_information() == GaussianPair(2, 0.5).mutual_information()
         True
@@ -98,63 +96,3 @@ class Transformed(PairTask):
     def _log_prob_y(self, y: Tensor) -> Tensor:
         v = self.y_map.inverse(y)
         return self.base._log_prob_y(v) - self.y_map.log_det(v)
-
-
-@final
-@dataclass(frozen=True, repr=False, eq=False)
-class CubicPair(PairTask):
-    r"""d independent pairs $(X, Y^3)$ of normal variables with correlation $\rho$ (section 3.2).
-
-    Args:
-        dim: Number d of pairs; x and y have d columns each.
-        rho: Correlation of X and Y, the parameter of the gradient.
-
-    Example:
-        >>> round(CubicPair.of_information(dim=20, nats=4).mutual_information(), 10)
-        4.0
-    """
-
-    dim: int
-    rho: float
-
-    formula = "(X_i, Y_i^3), X_i and Y_i normal with correlation rho"
-    parameter = "rho"
-
-    @classmethod
-    def of_information(cls, dim: int, nats: float) -> Self:
-        """The pair with this mutual information."""
-        return cls(dim, GaussianPair.of_information(dim, nats).rho)
-
-    def _check(self) -> None:
-        GaussianPair(self.dim, self.rho)
-
-    @cached_property
-    def _cubed(self) -> Transformed:
-        return Transformed(GaussianPair(self.dim, self.rho), Identity(), Cube())
-
-    @property
-    def _dims(self) -> tuple[int, int]:
-        return self.dim, self.dim
-
-    def mutual_information(self) -> float:
-        """I(X; Y^3) = I(X; Y) in nats."""
-        return self._cubed.mutual_information()
-
-    def gradient(self) -> float:
-        """Derivative of I(X; Y) by rho."""
-        return self._cubed.gradient()
-
-    def _draw(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
-        return self._cubed._draw(n, source)
-
-    def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
-        return self._cubed._pointwise(x, y)
-
-    def _log_prob(self, x: Tensor, y: Tensor) -> Tensor:
-        return self._cubed._log_prob(x, y)
-
-    def _log_prob_x(self, x: Tensor) -> Tensor:
-        return self._cubed._log_prob_x(x)
-
-    def _log_prob_y(self, y: Tensor) -> Tensor:
-        return self._cubed._log_prob_y(y)

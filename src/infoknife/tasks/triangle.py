@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from infoknife.tasks import checks
-from infoknife.tasks.base import EntropyTask, Seed, uniforms
+from infoknife.tasks.base import Seed, uniforms
+from infoknife.tasks.entropy_task import EntropyTask
 
 __all__ = ["TriangleMixture"]
 

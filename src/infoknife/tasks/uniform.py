@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from infoknife.tasks import checks
-from infoknife.tasks.base import EntropyTask, normals, uniforms
+from infoknife.tasks.base import normals, uniforms
+from infoknife.tasks.entropy_task import EntropyTask
 
 __all__ = ["SLACK", "UniformBall", "UniformCube"]
 
