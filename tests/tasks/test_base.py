@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from infoknife import tasks
-from infoknife.tasks.base import BLOCK
 
 
 def test_seeds_repeat_and_generators_go_on() -> None:
@@ -27,13 +26,6 @@ def test_dtypes_agree_to_rounding() -> None:
         assert torch.equal(single, double.float())
         assert task.log_prob(single).dtype == torch.float32
         assert task.log_prob(double).dtype == torch.float64
-
-
-def test_classes_stay_integers() -> None:
-    task = tasks.GaussianClasses.draw(3, 2, seed=0)
-    x, y = task.sample(100, 0, dtype=torch.float64)
-    assert (x.dtype, y.dtype, y.shape) == (torch.float64, torch.int64, (100,))
-    assert task.log_prob_y(y).dtype == torch.float64
 
 
 def test_global_randomness_is_untouched() -> None:
@@ -107,55 +99,3 @@ def test_sample_refuses_no_rows(n: int) -> None:
 def test_sample_refuses_integer_dtypes() -> None:
     with pytest.raises(TypeError, match=r"dtype is torch\.int64; expected floating point"):
         tasks.UniformCube(2).sample(3, 0, dtype=torch.int64)
-
-
-def test_oracles_check_their_input() -> None:
-    pair, classes = tasks.GaussianPair(2, 0.5), tasks.GaussianClasses.draw(2, 2, seed=0)
-    with pytest.raises(ValueError, match="x has 3 columns"):
-        pair.pointwise(torch.zeros(4, 3), torch.zeros(4, 2))
-    with pytest.raises(ValueError, match="y has 3 rows"):
-        pair.log_prob(torch.zeros(4, 2), torch.zeros(3, 2))
-    with pytest.raises(ValueError, match="y has classes"):
-        classes.pointwise(torch.zeros(2, 2), torch.tensor([0, 2]))
-    with pytest.raises(ValueError, match="NaN"):
-        tasks.UniformCube(1).log_prob(torch.tensor([[float("nan")]]))
-
-
-def test_oracles_work_in_blocks() -> None:
-    x, y = tasks.GaussianPair(1, 0.5).sample(BLOCK + 5, 0)
-    values = tasks.GaussianPair(1, 0.5).pointwise(x, y)
-    assert torch.equal(values[-5:], tasks.GaussianPair(1, 0.5).pointwise(x[-5:], y[-5:]))
-
-
-SMOOTH = [
-    tasks.Gaussian.of_condition(3, 20, seed=0),
-    tasks.Student(2, df=3, scale=0.7),
-    tasks.Laplace(2, scale=2.0),
-    tasks.LogNormal(2, sigma=0.5, mu=1.0),
-]
-
-
-@pytest.mark.parametrize("task", SMOOTH, ids=repr)
-def test_velocity_carries_the_gradient_of_entropy(task: tasks.EntropyTask) -> None:
-    x = task.sample(100_000, 0, dtype=torch.float64).requires_grad_()
-    (slope,) = torch.autograd.grad(-task.log_prob(x).sum(), x)
-    moved = (slope * task.velocity(len(x), 0, dtype=torch.float64)).sum(-1)
-    assert abs(float(moved.mean()) - task.gradient()) < 4 * float(moved.std()) / len(moved) ** 0.5 + 1e-6
-
-
-@pytest.mark.parametrize(
-    "task",
-    [
-        tasks.GaussianPair(3, 0.6),
-        tasks.CubicPair(2, -0.5),
-        tasks.Transformed(tasks.GaussianPair(2, 0.7), tasks.Wiggly(((0.4, 1.0, 0.0),)), tasks.Asinh()),
-    ],
-    ids=repr,
-)
-def test_velocity_carries_the_gradient_of_information(task: tasks.PairTask) -> None:
-    x, y = (side.requires_grad_() for side in task.sample(100_000, 0, dtype=torch.float64))
-    slopes = torch.autograd.grad(task.pointwise(x, y).sum(), (x, y))
-    velocities = task.velocity(len(x), 0, dtype=torch.float64)
-    moved = sum((s * v).sum(-1) for s, v in zip(slopes, velocities, strict=True))
-    assert isinstance(moved, torch.Tensor)
-    assert abs(float(moved.mean()) - task.gradient()) < 4 * float(moved.std()) / len(moved) ** 0.5

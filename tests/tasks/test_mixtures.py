@@ -1,4 +1,3 @@
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -36,29 +35,6 @@ def test_mixture_entropy_by_scipys_density() -> None:
     values = -np.log(sum(w * stats.multivariate_normal(m, s).pdf(x) for w, m, s in parts))
     assert abs(values.mean() - task.entropy()) < 4 * values.std() / len(values) ** 0.5 + task.error
     assert 0 < task.error < 1e-3
-
-
-@pytest.mark.parametrize("classes", [2, 5])
-def test_classes_information_by_integration(classes: int) -> None:
-    task = tasks.GaussianClasses.draw(classes, 1, seed=classes, spread=2.0)
-    joint = np.stack([w * n.pdf(LINE) for w, n in normals_on_a_line(task.parts)])
-    density = (entr(joint.sum(0)) - entr(joint).sum(0)) + joint.sum(0) * math.log(classes)
-    integral = simpson(density, x=LINE)
-    assert task.mutual_information() == pytest.approx(integral, abs=1e-8)
-
-
-def test_classes_information_by_scipys_posterior() -> None:
-    task = tasks.GaussianClasses.draw(3, 5, seed=0, spread=0.8)
-    x, y = (side.numpy() for side in task.sample(40_000, 0, dtype=torch.float64))
-    parts = zip(task.parts.weights.tolist(), task.parts.means.numpy(), task.parts.covariances.numpy(), strict=True)
-    joint = np.stack([w * stats.multivariate_normal(m, s).pdf(x) for w, m, s in parts], -1)
-    values = np.log(joint[np.arange(len(y)), y] / joint.sum(-1) * 3)
-    assert abs(values.mean() - task.mutual_information()) < 4 * values.std() / len(values) ** 0.5 + task.error
-
-
-def test_far_classes_tell_everything() -> None:
-    task = tasks.GaussianClasses.draw(4, 3, seed=0, spread=100.0)
-    assert task.mutual_information() == pytest.approx(math.log(4), abs=1e-6)
 
 
 def test_cross_by_a_grid(grid_information: Grid) -> None:

@@ -119,7 +119,7 @@ class Density(nn.Module, ABC):
         """Set the parameters from the samples u (N, dim) in the transform's coordinates."""
 
     def _evaluate(self, x: Tensor, given: Tensor | None) -> Tensor:
-        with _full_precision(x.device.type):  # the computation follows the precision of x, but for half precision
+        with full_precision(x.device.type):  # the computation follows the precision of x, but for half precision
             x = x.to(torch.promote_types(x.dtype, torch.float32))
             u, log_det = self.transform(x)
             return self._log_prob(u, self._coordinates(given, x.dtype)) + log_det
@@ -164,7 +164,7 @@ class Density(nn.Module, ABC):
             self.given_transform.update(given)
 
 
-def _full_precision(device: str) -> AbstractContextManager[None]:
+def full_precision(device: str) -> AbstractContextManager[None]:
     """Keep the log-density out of autocast."""
     return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else nullcontext()
 

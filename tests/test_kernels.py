@@ -1,0 +1,192 @@
+"""Values of the kernels: torch.distributions, integrals and symmetries know better."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate
+from torch import Tensor
+
+from infoknife import kernels
+from infoknife.kernels import Units
+from tests.kernel_cases import FAMILIES, Family
+
+families = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
+N, M, D = 7, 5, 3
+LEADS = {"shared": (M,), "per-point": (N, M)}
+leads = pytest.mark.parametrize("lead", LEADS.values(), ids=LEADS.keys())
+
+
+def points(generator: torch.Generator, n: int = N, d: int = D) -> Tensor:
+    return 2 * torch.randn(n, d, generator=generator, dtype=torch.double)
+
+
+def agree(value: Tensor, truth: Tensor, rtol: float = 1e-10) -> None:
+    torch.testing.assert_close(value, truth, rtol=rtol, atol=0)
+
+
+@families
+@leads
+@pytest.mark.parametrize("d", [1, 2, 6])
+def test_value_is_that_of_torch_distributions(
+    family: Family, lead: tuple[int, ...], d: int, generator: torch.Generator
+) -> None:
+    x, parameters = points(generator, d=d), family.parameters(lead, d, generator)
+    agree(family.log_density(x, *parameters), family.truth(x, *parameters))
+
+
+@families
+@pytest.mark.parametrize("block", [1, 2 * N * D, 3 * N * D, 2**18])
+def test_value_does_not_depend_on_the_blocks(
+    family: Family, block: int, generator: torch.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernels, "_BLOCK", block)
+    x, parameters = points(generator), family.parameters((M,), D, generator)
+    agree(family.log_density(x, *parameters), family.truth(x, *parameters))
+
+
+@families
+@pytest.mark.parametrize("per_point", range(4))
+def test_shared_and_per_point_parameters_mix(family: Family, per_point: int, generator: torch.Generator) -> None:
+    x, parameters = points(generator), list(family.parameters((M,), D, generator))
+    index = min(per_point, len(parameters) - 1)
+    truth = family.truth(x, *parameters)
+    parameters[index] = parameters[index].expand(N, *parameters[index].shape)
+    agree(family.log_density(x, *parameters), truth)
+
+
+@families
+@leads
+def test_one_point_one_kernel_one_dimension(
+    family: Family, lead: tuple[int, ...], generator: torch.Generator
+) -> None:
+    lead = (1,) * len(lead)
+    x, parameters = points(generator, 1, 1), family.parameters(lead, 1, generator, rank=1)
+    agree(family.log_density(x, *parameters), family.truth(x, *parameters))
+
+
+@pytest.mark.parametrize("units", [Units(0.5, 1.0, 1.0), Units(1.0, 0.3, 1.0), Units(0.4, 0.7, 1.9)])
+def test_stored_parameters_are_multiplied_by_their_units(units: Units, generator: torch.Generator) -> None:
+    x, (weights, *shape) = points(generator), FAMILIES["full"].parameters((M,), D, generator)
+    stored = [value / unit for value, unit in zip(shape, units, strict=True)]
+    agree(kernels.full(x, weights, *stored, units), kernels.full(x, weights, *shape))
+
+
+@leads
+def test_only_the_strictly_lower_part_is_read(lead: tuple[int, ...], generator: torch.Generator) -> None:
+    x, (*others, lower) = points(generator), FAMILIES["full"].parameters(lead, D, generator)
+    spoilt = torch.where(torch.ones(D, D).tril(-1).bool(), lower, torch.nan)
+    assert torch.equal(kernels.full(x, *others, spoilt), kernels.full(x, *others, lower))
+
+
+@pytest.mark.parametrize("name", ["diagonal", "low_rank"])
+@leads
+def test_every_kernel_may_have_its_own_coordinates(
+    name: str, lead: tuple[int, ...], generator: torch.Generator
+) -> None:
+    family = FAMILIES[name]
+    x, parameters = points(generator), family.parameters(lead, D, generator)
+    own = x.unsqueeze(1).expand(N, M, D)
+    agree(family.log_density(own, *parameters), family.log_density(x, *parameters))
+    shift = torch.randn(M, D, generator=generator, dtype=torch.double)
+    moved = [parameters[0], parameters[1] + shift, *parameters[2:]]
+    agree(family.log_density(own + shift, *moved), family.log_density(x, *parameters))
+
+
+def test_scores_add_up_to_the_density(generator: torch.Generator) -> None:
+    x, parameters = points(generator), FAMILIES["full"].parameters((M,), D, generator)
+    scores = kernels.full_scores(x, *parameters)
+    assert scores.shape == (M, N)
+    agree(torch.logsumexp(scores, 0), kernels.full(x, *parameters))
+
+
+def test_scores_are_the_parts_of_the_kernels(generator: torch.Generator) -> None:
+    x, parameters = points(generator), FAMILIES["full"].parameters((M,), D, generator)
+    for kernel, score in enumerate(kernels.full_scores(x, *parameters)):
+        one = [value[kernel : kernel + 1] for value in parameters]
+        agree(score, FAMILIES["full"].truth(x, torch.zeros(1), *one[1:]) + one[0])
+
+
+def test_scores_are_without_gradient(generator: torch.Generator) -> None:
+    x, parameters = points(generator).requires_grad_(), FAMILIES["full"].parameters((M,), D, generator)
+    assert not kernels.full_scores(x, *parameters).requires_grad
+
+
+@families
+@leads
+@pytest.mark.parametrize(("dtype", "rtol"), [(torch.float32, 2e-5), (torch.float64, 1e-10)])
+def test_precision_in_is_precision_out(
+    family: Family, lead: tuple[int, ...], dtype: torch.dtype, rtol: float, generator: torch.Generator
+) -> None:
+    x, parameters = points(generator), family.parameters(lead, D, generator)
+    value = family.log_density(x.to(dtype), *(parameter.to(dtype) for parameter in parameters))
+    assert value.dtype == dtype
+    agree(value.double(), family.truth(x, *parameters), rtol)
+
+
+@families
+def test_strided_points_and_parameters(family: Family, generator: torch.Generator) -> None:
+    x, parameters = points(generator), family.parameters((M,), D, generator)
+    strided = [torch.stack([value, value], -1)[..., 0] for value in (x, *parameters)]
+    assert not any(value.is_contiguous() for value in strided)
+    agree(family.log_density(*strided), family.truth(x, *parameters))
+
+
+@families
+@leads
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("distance", [1e2, 1e4, 1e10, 1e18, 1e25])
+def test_points_far_away_have_no_density_but_a_value(
+    family: Family, lead: tuple[int, ...], dtype: torch.dtype, distance: float, generator: torch.Generator
+) -> None:
+    parameters = [value.to(dtype) for value in family.parameters(lead, D, generator)]
+    value = family.log_density(torch.full((N, D), distance, dtype=dtype), *parameters)
+    assert bool((value < -100).all()), "neither NaN nor a large density"
+
+
+@families
+@leads
+def test_a_kernel_without_weight_is_not_there(
+    family: Family, lead: tuple[int, ...], generator: torch.Generator
+) -> None:
+    x, (weights, *shape) = points(generator), family.parameters(lead, D, generator)
+    kernel = len(lead) - 1  # the axis of the kernels
+    silent = weights.clone()
+    silent[..., 0] = -math.inf
+    fewer = [value.narrow(kernel, 1, M - 1) for value in (weights, *shape)]
+    agree(family.log_density(x, silent, *shape), family.truth(x, *fewer) + fewer[0].logsumexp(-1))
+
+
+@families
+@given(order=st.permutations(range(M)), seed=st.integers(0, 2**32))
+def test_kernels_in_any_order(family: Family, order: list[int], seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    x, parameters = points(generator), family.parameters((M,), D, generator)
+    permuted = [value[order] for value in parameters]
+    torch.testing.assert_close(family.log_density(x, *permuted), family.log_density(x, *parameters))
+
+
+@families
+@given(seed=st.integers(0, 2**32), shift=st.floats(-10, 10))
+def test_points_and_means_move_together(family: Family, seed: int, shift: float) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    x, (weights, means, *shape) = points(generator), family.parameters((M,), D, generator)
+    moved = family.log_density(x + shift, weights, means + shift, *shape)
+    torch.testing.assert_close(moved, family.log_density(x, weights, means, *shape), rtol=1e-9, atol=1e-9)
+
+
+@families
+@given(seed=st.integers(0, 2**32))
+def test_density_integrates_to_one(family: Family, seed: int) -> None:
+    parameters = family.parameters((M,), 1, torch.Generator().manual_seed(seed))
+
+    def density(x: Any) -> Any:
+        return family.log_density(torch.as_tensor(x)[:, None], *parameters).exp().numpy()
+
+    mean = parameters[1].flatten().numpy()
+    edges = np.linspace(mean.min() - 60, mean.max() + 60, 4001)
+    assert integrate.simpson(density(edges), x=edges) == pytest.approx(1, abs=1e-6)
