@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "regularizer": {"torch", "information", "densities", "training", "inputs"},
     "tasks": {"torch", "numpy", "scipy", "inputs"},
 }
-EVERYTHING = CORE | MAY_IMPORT.keys() | {PUBLIC}
+EVERYTHING = CORE | MAY_IMPORT.keys() | {PUBLIC, "cli"}
 MAY_IMPORT |= {"cli": EVERYTHING, PUBLIC: EVERYTHING}
 
 

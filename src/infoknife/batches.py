@@ -55,7 +55,7 @@ def divide(
     """Make the source of batches, and the held-out rows: an empty tuple without validation.
 
     Args:
-        data: Arrays as :func:`columns` takes them, or ready batches as :class:`Stream` takes them.
+        data: Arrays as ``columns`` takes them, or ready batches as ``Stream`` takes them.
         validation: ``None``, a fraction of the arrays' rows, or held-out arrays.
         batch_size: Rows of a batch.
         generator: The source of the split and the shuffling.
@@ -108,7 +108,7 @@ class Rows(Source):
     """Batches without replacement from the rows of arrays: shuffled epochs, end to end, every batch full.
 
     Args:
-        table: The tensors, N rows each, as :func:`columns` gives them.
+        table: The tensors, N rows each, as ``columns`` gives them.
         batch_size: Rows of a batch; with more than N, each batch is all rows in another order.
         generator: The source of the shuffling.
 

@@ -40,7 +40,7 @@ def matrix(value: Any, name: str, *, dim: int | None = None, rows: int | None = 
     """Check a floating-point matrix (N, dim) with finite entries; a column (N,) is (N, 1).
 
     Args:
-        value: The samples, anything that :func:`tensor` takes.
+        value: The samples, anything that ``tensor`` takes.
         name: The argument's name, for the error messages.
         dim: The number of columns that must be there, if it is known.
         rows: The number of rows that must be there, if it is known.

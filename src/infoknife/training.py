@@ -1,4 +1,4 @@
-"""One training loop for every module of the library: :func:`fit`, and the :class:`History` it returns."""
+"""One training loop for every module of the library: ``fit``, and the ``History`` it returns."""
 
 import math
 import time
@@ -26,7 +26,7 @@ _START_BATCHES = 32  # so many of a stream are gathered for a module to be initi
 
 @dataclass(frozen=True, repr=False)
 class History:
-    """What happened in :func:`fit`.
+    """What happened in ``fit``.
 
     Args:
         losses: The training loss of every step.
@@ -115,7 +115,7 @@ def fit(
             drawn from the global generator, so that ``torch.manual_seed`` makes runs repeatable.
         optimizer: A torch optimiser class, any ``optimizer(params, lr=lr)``, or a built optimiser.
         schedule: Maps the part of the steps that is done, in [0, 1], to a factor of the learning rate:
-            :func:`cosine`, :func:`linear`, ``warmup(0.1)`` or your own. For a torch scheduler pass a built
+            ``cosine``, ``linear``, ``warmup(0.1)`` or your own. For a torch scheduler pass a built
             optimiser and step the scheduler in a callback.
         clip: The largest norm of the gradient.
         average: Decay in (0, 1) of a moving average of the parameters over the steps, its weights normalised.

@@ -31,8 +31,8 @@ class Transform(nn.Module, ABC):
         """Map u (N, dim) back to x."""
 
     @abstractmethod
-    def initialize(self, x: Tensor) -> Self:
-        """Fit the map to the rows of x (N, dim)."""
+    def initialize(self, x: Tensor, name: str = "x") -> Self:
+        """Fit the map to the rows of x (N, dim); errors call them by ``name``."""
 
     @abstractmethod
     def update(self, x: Tensor) -> None:
@@ -55,7 +55,7 @@ class Identity(Transform):
         """Give back u."""
         return u
 
-    def initialize(self, x: Tensor) -> Self:
+    def initialize(self, x: Tensor, name: str = "x") -> Self:
         """Do nothing."""
         return self
 
@@ -97,17 +97,17 @@ class Standardize(Transform):
         """Map u (N, dim) back to the scale of the data."""
         return u * self.scale.to(u.dtype) + self.shift.to(u.dtype)
 
-    def initialize(self, x: Tensor) -> Self:
+    def initialize(self, x: Tensor, name: str = "x") -> Self:
         """Take mean and standard deviation of x (N, dim); a constant column is an error."""
-        x = matrix(x, "x", dim=self.dim)
+        x = matrix(x, name, dim=self.dim)
         if len(x) < 2:
-            raise ValueError("x has 1 row; expected at least 2, a single row has no spread. Collect more samples")
+            raise ValueError(f"{name} has 1 row; expected at least 2, a single row has no spread. Collect more samples")
         exact = x.detach().double()
         scale = exact.std(0, correction=0)
         constant = (scale <= exact.abs().amax(0) * torch.finfo(x.dtype).eps).nonzero().flatten().tolist()
         if constant:
             raise ValueError(
-                f"x is constant in column {', '.join(map(str, constant))}; the entropy is minus infinity there. "
+                f"{name} is constant in column {', '.join(map(str, constant))}; the entropy is minus infinity there. "
                 f"Drop the column, or add noise of a known scale"
             )
         self.shift, self.scale = exact.mean(0).to(x.dtype), scale.to(x.dtype)
@@ -156,19 +156,19 @@ class Whiten(Standardize):
         rotation = self.rotation.to(u.dtype)
         return super().inverse(torch.linalg.solve_triangular(rotation.T, u, upper=True, left=False))
 
-    def initialize(self, x: Tensor) -> Self:
+    def initialize(self, x: Tensor, name: str = "x") -> Self:
         """Take mean, standard deviation and correlations of x (N, dim); linearly dependent columns are an error."""
-        super().initialize(x)
-        x = matrix(x, "x", dim=self.dim)
+        super().initialize(x, name)
+        x = matrix(x, name, dim=self.dim)
         u = (x.detach().double() - self.shift) / self.scale
-        correlation = shrunk(u.T @ u / len(u), len(u))
-        smallest = float(torch.linalg.eigvalsh(correlation)[0])
-        if smallest < 64 * torch.finfo(x.dtype).eps:
+        correlation = u.T @ u / len(u)
+        rounding = max((16 * torch.finfo(x.dtype).eps) ** 2, 1e-13)  # of the data, squared, or of this computation
+        if len(x) > self.dim and float(torch.linalg.eigvalsh(correlation)[0]) < rounding:
             raise ValueError(
-                "x has columns that are linear functions of the others; the entropy is minus infinity. "
+                f"{name} has columns that are linear functions of the others; the entropy is minus infinity. "
                 "Drop them, or add noise of a known scale"
             )
-        chol = torch.linalg.cholesky(correlation)
+        chol = torch.linalg.cholesky(shrunk(correlation, len(u)))
         self.rotation = torch.linalg.solve_triangular(chol, torch.eye(self.dim).to(chol), upper=False).to(x.dtype)
         return self
 

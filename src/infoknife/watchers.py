@@ -24,8 +24,9 @@ Schedule = Callable[[float], float]
 def cosine(progress: float) -> float:
     """Fall from 1 to 0 along half a cosine: (1 + cos(pi * progress)) / 2.
 
-    >>> cosine(0.0), cosine(1.0)
-    (1.0, 0.0)
+    Example:
+        >>> cosine(0.0), cosine(1.0)
+        (1.0, 0.0)
     """
     return (1 + math.cos(math.pi * progress)) / 2
 
@@ -33,8 +34,9 @@ def cosine(progress: float) -> float:
 def linear(progress: float) -> float:
     """Fall from 1 to 0 along a line: 1 - progress.
 
-    >>> linear(0.25)
-    0.75
+    Example:
+        >>> linear(0.25)
+        0.75
     """
     return 1 - progress
 
@@ -42,8 +44,9 @@ def linear(progress: float) -> float:
 def warmup(fraction: float, then: Schedule = cosine) -> Schedule:
     """Make a schedule that rises from 0 to 1 over ``fraction`` of the steps and goes on with ``then``.
 
-    >>> [warmup(0.5, linear)(progress) for progress in (0.0, 0.25, 0.5, 0.75)]
-    [0.0, 0.5, 1.0, 0.5]
+    Example:
+        >>> [warmup(0.5, linear)(progress) for progress in (0.0, 0.25, 0.5, 0.75)]
+        [0.0, 0.5, 1.0, 0.5]
     """
     if not 0 < fraction < 1:
         raise ValueError(f"fraction is {fraction}; expected a number between 0 and 1, such as 0.1 of the steps")
@@ -58,11 +61,12 @@ def warmup(fraction: float, then: Schedule = cosine) -> Schedule:
 def scheduled(optimizer: Optimizer, schedule: Schedule | None, steps: int) -> Iterator[Watcher]:
     """Scale the optimiser's learning rates by ``schedule(step / steps)``, and put them back in the end.
 
-    >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=0.5)
-    >>> with scheduled(optimizer, linear, steps=2) as watch:
-    ...     watch(1, 0.0, nn.Identity())
-    ...     optimizer.param_groups[0]["lr"]
-    0.25
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=0.5)
+        >>> with scheduled(optimizer, linear, steps=2) as watch:
+        ...     watch(1, 0.0, nn.Identity())
+        ...     optimizer.param_groups[0]["lr"]
+        0.25
     """
     rates = [group["lr"] for group in optimizer.param_groups]
 

@@ -1,0 +1,35 @@
+"""The command line: one file a command, gathered here."""
+
+from typing import Annotated
+
+import typer
+
+from infoknife._version import __version__
+from infoknife.cli.demo import demo
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="infoknife",
+    help="Measure information and train with it: entropies by learned Gaussian kernels, in nats.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_show_locals=False,
+)
+app.command()(demo)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"infoknife {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Hold the options that come before a command; and keep a single command from becoming the whole line."""

@@ -93,7 +93,7 @@ class Density(nn.Module, ABC):
         with torch.no_grad():
             self.transform.initialize(x)
             if self.given_transform is not None and given is not None:
-                self.given_transform.initialize(given.detach().to(dtype))
+                self.given_transform.initialize(given.detach().to(dtype), "given")
             self._initialize(self.transform(x)[0], self._coordinates(given, dtype), generator_of(seed))
         self.initialized = torch.ones_like(self.initialized)
         return self

@@ -55,13 +55,16 @@ class Mixture(NamedTuple):
         (M, N), d = mass.shape, x.shape[1]
         total = mass.sum(1).clamp_min(1e-8)  # M
         means = mass @ x / total[:, None]
-        second = torch.stack([(row[:, None] * x).T @ x for row in mass])  # M d d
-        scatter = second - total[:, None, None] * means[:, :, None] * means[:, None, :]
+        scatter = torch.stack([_scatter(x - mean, row) for mean, row in zip(means, mass, strict=True)])  # M d d
         pooled = scatter.sum(0) / N
         prior = (d + 1.0) if M > 1 else 0.0
         covariances = (scatter + prior * pooled) / (total + prior)[:, None, None]
         covariances.diagonal(0, 1, 2).add_(RIDGE)
         return cls(total / total.sum(), means, covariances)
+
+
+def _scatter(centred: Tensor, mass: Tensor) -> Tensor:
+    return (mass[:, None] * centred).T @ centred
 
 
 def start(x: Tensor, components: int, generator: torch.Generator) -> Mixture:

@@ -97,7 +97,7 @@ class MutualInformation(nn.Module, ABC):
         with torch.no_grad():
             self.x_transform.initialize(x)
             if self.y_transform is not None:
-                self.y_transform.initialize(y)
+                self.y_transform.initialize(y, "y")
             self._initialize(*self._coordinates(x, y), generator_of(seed))
         self.initialized = torch.ones_like(self.initialized)
         return self

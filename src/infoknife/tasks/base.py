@@ -100,7 +100,7 @@ class Task(ABC):
         raise ValueError(f"{self.name} has no y, so no mutual information; use entropy() or a task with a y")
 
     def gradient(self) -> float:
-        """Derivative of the truth with respect to :attr:`parameter`, in nats a unit of it."""
+        """Derivative of the truth with respect to ``parameter``, in nats a unit of it."""
         raise ValueError(
             f"{self.name} has no parameter to differentiate its truth by; take a task whose `parameter` is "
             f"not None, such as GaussianPair (rho) or UniformCube (side)"

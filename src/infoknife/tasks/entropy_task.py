@@ -46,7 +46,7 @@ class EntropyTask(Task):
         return by_blocks(self._log_prob, matrix(x, "x", dim=self.x_dim))
 
     def velocity(self, n: int, seed: int, *, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Derivative (n, x_dim) of ``sample(n, seed)`` by :attr:`parameter`, from central differences.
+        """Derivative (n, x_dim) of ``sample(n, seed)`` by ``parameter``, from central differences.
 
         An estimator's gradient by the parameter is the sum of its gradient by x times this velocity.
         """

@@ -67,7 +67,7 @@ class PairTask(Task):
         return by_blocks(self._pointwise, *self._checked(x, y))
 
     def velocity(self, n: int, seed: int, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
-        """Derivatives of x and y of ``sample(n, seed)`` by :attr:`parameter`, from central differences.
+        """Derivatives of x and y of ``sample(n, seed)`` by ``parameter``, from central differences.
 
         An estimator's gradient by the parameter is the sum of its gradients by x and y times these.
         """

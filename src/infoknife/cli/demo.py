@@ -1,0 +1,127 @@
+"""``infoknife demo``: learn a picture and a few known entropies, and show how well it went."""
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from torch import nn
+
+    from infoknife.cli.cases import Case, Effort, Result
+
+__all__ = ["demo"]
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the figures and the page.")] = Path("infoknife-demo"),
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Where all randomness comes from.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the rows and steps.")] = False,
+) -> None:
+    """Learn a picture and known entropies; write a page with figures.
+
+    A density of 128 Gaussian kernels learns a drawing in the plane. Then entropies, alone and given another variable,
+    are estimated on fresh samples and compared with the truth.
+    """
+    _require_matplotlib()
+    from infoknife.cli import cases, drawing, figures, page
+
+    _prepare(out, ["index.html", *figures.FILES])
+    effort, picture = (cases.QUICK if quick else cases.FULL), drawing.knife()
+    with _one_thread():
+        results = _measure(cases.cases(picture), effort, seed)
+        figures.write(out, figures.Scene.of(picture, results, seed))
+    command = f"infoknife demo --seed {seed}" + (" --quick" if quick else "")
+    (out / "index.html").write_text(page.html(results, effort, seed, command), encoding="utf-8")
+    _print(results, out)
+
+
+def _fail(message: str) -> typer.Exit:
+    typer.echo(f"infoknife demo: {message}", err=True)
+    return typer.Exit(2)
+
+
+def _require_matplotlib() -> None:
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise _fail('the figures need matplotlib; install it with: pip install "infoknife[plot]"') from None
+
+
+def _prepare(folder: Path, names: Iterable[str]) -> None:
+    """Make the folder and see, before any work, that all files can be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        for path in (folder / name for name in names):
+            if path.exists():
+                path.open("ab").close()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise _fail(f"cannot write to {error.filename or folder}: {reason}; choose another --out") from None
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Products this small gain nothing from more threads, and lose much where cores are shared."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _measure(cases: "Sequence[Case]", effort: "Effort", seed: int) -> "list[Result]":
+    """Measure every case, with a bar for each on stderr."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from infoknife.cli.cases import measure, steps
+
+    texts = TextColumn("{task.description}"), TextColumn("{task.fields[loss]}")
+    columns = SpinnerColumn(finished_text="✓"), texts[0], BarColumn(24), texts[1], TimeElapsedColumn()
+    results = []
+    with Progress(*columns, console=Console(stderr=True), redirect_stdout=False) as progress:
+        for case in cases:
+            bar = progress.add_task(case.title, total=steps(case, effort) + 1, loss="")
+
+            def watch(step: int, loss: float, module: "nn.Module", bar: int = bar) -> None:
+                progress.update(bar, completed=step, loss=f"{loss:8.3f} nats")  # type: ignore[arg-type]
+
+            results.append(measure(case, effort, seed, watch))
+            progress.update(bar, advance=1, loss=f"{results[-1].estimate:8.3f} nats")
+    return results
+
+
+def _print(results: "Sequence[Result]", out: Path) -> None:
+    from rich.console import Console
+
+    console = Console()
+    console.print(_table(results))
+    console.print("Estimates come from fresh samples; in expectation they are upper bounds.", style="dim")
+    typer.echo(f"Page:    {out / 'index.html'}")
+    typer.echo(f"Figures: {out / '*.png'}")
+
+
+def _table(results: "Sequence[Result]") -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(title="Entropy in nats, estimate ± standard error", box=SIMPLE_HEAD, title_justify="left")
+    for name in ("distribution", "entropy"):
+        table.add_column(name, no_wrap=True)
+    for name in ("dim", "estimate", "truth", "error"):
+        table.add_column(name, no_wrap=True, justify="right")
+    for result in results:
+        case, estimate = result.case, f"{result.estimate:.3f} ± {result.stderr:.3f}"
+        numbers = str(case.task.x_dim), estimate, f"{case.truth:.3f}", f"{result.error:+.3f}"
+        table.add_row(case.title, case.symbol, *numbers)
+    return table

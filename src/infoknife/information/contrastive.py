@@ -1,0 +1,335 @@
+"""Lower bounds of mutual information from a critic that tells pairs that came together from pairs that did not."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar, final
+
+import torch
+from torch import Tensor, nn
+
+from infoknife.densities.base import one_of
+from infoknife.information import bounds
+from infoknife.information.base import Bound, Facts, MutualInformation
+from infoknife.information.critics import Concatenated, Critic, Separable, shuffled
+from infoknife.nn import MLP
+
+__all__ = ["MINE", "NWJ", "SMILE", "TUBA", "Contrastive", "InfoNCE"]
+
+CRITICS: dict[str, type[Separable | Concatenated]] = {"concatenated": Concatenated, "separable": Separable}
+HIDDEN = {"default": 128, "paper": 15}
+
+
+class Contrastive(MutualInformation):
+    """A critic, and what its scores say about the mutual information.
+
+    The negatives of $y_j$ are the other rows of x in the batch. With ``pairs="all"`` these are all of them, N (N - 1)
+    pairs, reduced in blocks; with ``pairs="shuffled"`` a training step looks at one negative for each row, from a
+    random cyclic shift of the rows (torch's global generator draws it). In eval mode and without gradients the
+    negatives are always all pairs, so that values repeat exactly. Classes reach the critic one-hot.
+
+    Args:
+        x_dim: Dimension of x.
+        y_dim: Dimension of a continuous y.
+        y_classes: Number of classes of a discrete y.
+        critic: ``"concatenated"``, one network of x and y, or ``"separable"``, a product of two networks.
+        hidden: Width of the critic's hidden layers; that of the preset if it is not given.
+        layers: Number of the critic's hidden layers.
+        preset: ``"default"`` (128 wide), or ``"paper"``: the networks of figure 3, 15 wide, trained with Adam at 0.001.
+    """
+
+    bound: ClassVar[Bound] = "lower"
+
+    def __init__(
+        self,
+        x_dim: int,
+        y_dim: int | None = None,
+        *,
+        y_classes: int | None = None,
+        critic: str = "concatenated",
+        hidden: int | None = None,
+        layers: int = 1,
+        preset: str = "default",
+    ) -> None:
+        super().__init__(x_dim, y_dim, y_classes=y_classes)
+        one_of("critic", critic, tuple(CRITICS))
+        one_of("preset", preset, tuple(HIDDEN))
+        self.y_features = y_dim or y_classes or 0
+        self.hidden = HIDDEN[preset] if hidden is None else hidden
+        self.critic: Critic = CRITICS[critic](
+            x_dim, self.y_features, self.hidden, layers, output=self._output(preset == "paper")
+        )
+        self.one_negative = False
+
+    def _output(self, published: bool) -> nn.Module:
+        """What is applied to the critic's score."""
+        return nn.Identity()
+
+    def _choose_pairs(self, pairs: str) -> None:
+        one_of("pairs", pairs, ("all", "shuffled"))
+        self.one_negative = pairs == "shuffled"
+
+    def _loss(self, x: Tensor, y: Tensor) -> Tensor:
+        return -self._value(x, y)
+
+    def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
+        y = self._numbers(x, y)
+        return self._bound(self.critic(x, y), self._negative(x, y), y)
+
+    @abstractmethod
+    def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
+        """Values (N,) from the scores (N,) of pairs that came together and the log-mean-exp (N,) of the others."""
+
+    def _negative(self, x: Tensor, y: Tensor) -> Tensor:
+        """Give the log-mean-exp (N,) over the negatives of each y."""
+        if self.one_negative and self.training and torch.is_grad_enabled():
+            return self.critic(shuffled(x, random=True), y)
+        return self._others(x, y, bounds.log_mean_exp)
+
+    def _others(self, x: Tensor, y: Tensor, reduction: Any) -> Tensor:
+        """Reduce the scores of each y with the x that it did not come with: (N,)."""
+        return self.critic.columns(x, y, lambda block, first: reduction(bounds.without(block, first), len(x) - 1))
+
+    def _numbers(self, x: Tensor, y: Tensor) -> Tensor:
+        return y if self.y_classes is None else nn.functional.one_hot(y, self.y_classes).to(x.dtype)
+
+    def _checked(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
+        x, y = super()._checked(x, y)
+        if len(x) < 2:
+            raise ValueError("x has 1 row; expected at least 2, the others are its negatives. Use a larger batch")
+        return x, y
+
+
+@final
+class MINE(Contrastive):
+    r"""The Donsker-Varadhan bound, with the moving-average correction of its gradient (Belghazi et al., 2018).
+
+    $\mathbb E_{p(x,y)}[f] - \log \mathbb E_{p(x)p(y)}[e^f] \le I(X; Y)$ in nats. The gradient of the logarithm from few
+    negatives is biased; ``loss`` divides by a running mean of $\mathbb E[e^f]$ instead of the batch's. The value is a
+    lower bound for many rows; from few negatives it is too large by half the squared relative error of their mean.
+
+    Args:
+        x_dim: Dimension of x.
+        y_dim: Dimension of a continuous y.
+        y_classes: Number of classes of a discrete y.
+        momentum: Step of the running mean; 1 is the batch's own mean, the uncorrected gradient.
+        pairs: ``"shuffled"``, one negative a row and training step, or ``"all"``.
+        options: ``critic``, ``hidden``, ``layers`` and ``preset`` of :class:`Contrastive`.
+
+    Example:
+        >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
+        >>> bool(MINE(3, 3).initialize(x, x)(x, x) < 1)  # not trained yet
+        True
+    """
+
+    facts = Facts("gradient ascent on the bound", "one shuffled pair a row", "N", "Belghazi et al. 2018")
+    log_mean: Tensor
+
+    def __init__(
+        self,
+        x_dim: int,
+        y_dim: int | None = None,
+        *,
+        y_classes: int | None = None,
+        momentum: float = 0.01,
+        pairs: str = "shuffled",
+        **options: Any,
+    ) -> None:
+        super().__init__(x_dim, y_dim, y_classes=y_classes, **options)
+        if not 0 < momentum <= 1:
+            raise ValueError(f"momentum is {momentum}; expected a number in (0, 1], 1 for the batch's own mean")
+        self._choose_pairs(pairs)
+        self.momentum = momentum
+        self.register_buffer("log_mean", torch.tensor(float("nan")))  # of e^f; no batch has come yet
+
+    def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
+        return bounds.donsker_varadhan(joint, negative)
+
+    def _loss(self, x: Tensor, y: Tensor) -> Tensor:
+        """Minus the bound; where gradients are on, its gradient has the running mean in the denominator."""
+        if not (self.training and torch.is_grad_enabled()):
+            return -self._value(x, y)
+        y = self._numbers(x, y)
+        now = bounds.log_mean_exp(self._negative(x, y))
+        self._follow(now.detach())
+        ratio = (now - self.log_mean.to(now.dtype)).exp()
+        return now.detach() + (ratio - ratio.detach()) - self.critic(x, y).mean()
+
+    def _follow(self, now: Tensor) -> None:
+        old, now = self.log_mean, now.to(self.log_mean.dtype)
+        moved = torch.lerp(torch.ones_like(now), (now - old).exp(), self.momentum).log() + old
+        self.log_mean = torch.where(old.isnan() | moved.isinf(), now, moved)
+
+
+@final
+class NWJ(Contrastive):
+    r"""The bound of Nguyen, Wainwright & Jordan (2010): $\mathbb E[f] - e^{-1} \mathbb E[e^f] \le I(X; Y)$ in nats.
+
+    A lower bound in expectation for any batch; its variance grows like $e^{I(X; Y)}$.
+
+    Args:
+        x_dim: Dimension of x.
+        y_dim: Dimension of a continuous y.
+        y_classes: Number of classes of a discrete y.
+        pairs: ``"all"``, or ``"shuffled"``, one negative a row and training step.
+        options: ``critic``, ``hidden``, ``layers`` and ``preset`` of :class:`Contrastive`.
+
+    Example:
+        >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
+        >>> NWJ(3, 3).initialize(x, x).pointwise(x, x).shape
+        torch.Size([64])
+    """
+
+    facts = Facts("gradient ascent on the bound", "all pairs of the batch", "N, in blocks", "Nguyen et al. 2010")
+
+    def __init__(
+        self,
+        x_dim: int,
+        y_dim: int | None = None,
+        *,
+        y_classes: int | None = None,
+        pairs: str = "all",
+        **options: Any,
+    ) -> None:
+        super().__init__(x_dim, y_dim, y_classes=y_classes, **options)
+        self._choose_pairs(pairs)
+
+    def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
+        return bounds.nwj(joint, negative)
+
+
+@final
+class TUBA(Contrastive):
+    r"""The bound of Poole et al. (2019): $1 + \mathbb E[f - a(y)] - \mathbb E[e^{f - a(y)}] \le I(X; Y)$ in nats.
+
+    The baseline $a(y)$ is learned; where it is 1 the bound is NWJ's. A lower bound in expectation for any batch.
+
+    Args:
+        x_dim: Dimension of x.
+        y_dim: Dimension of a continuous y.
+        y_classes: Number of classes of a discrete y.
+        pairs: ``"all"``, or ``"shuffled"``, one negative a row and training step.
+        options: ``critic``, ``hidden``, ``layers`` and ``preset`` of :class:`Contrastive`. The baseline has one hidden
+            layer, ``hidden`` wide; under ``preset="paper"`` it is linear.
+
+    Example:
+        >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
+        >>> TUBA(3, 3).initialize(x, x).pointwise(x, x).shape
+        torch.Size([64])
+    """
+
+    facts = Facts("gradient ascent on the bound", "all pairs of the batch", "N, in blocks", "Poole et al. 2019")
+
+    def __init__(
+        self,
+        x_dim: int,
+        y_dim: int | None = None,
+        *,
+        y_classes: int | None = None,
+        pairs: str = "all",
+        preset: str = "default",
+        **options: Any,
+    ) -> None:
+        super().__init__(x_dim, y_dim, y_classes=y_classes, preset=preset, **options)
+        self._choose_pairs(pairs)
+        self.baseline = MLP(self.y_features, 1, () if preset == "paper" else (self.hidden,), nn.ReLU)
+
+    def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
+        return bounds.tuba(joint, negative, self.baseline(y).squeeze(-1))
+
+
+@final
+class InfoNCE(Contrastive):
+    r"""Which x belongs to $y_j$: $\mathbb E[\log e^{f(x_j, y_j)} / \frac 1N \sum_i e^{f(x_i, y_j)}] \le I(X; Y)$ in nats.
+
+    A lower bound in expectation for any batch, and never more than $\log N$ (van den Oord et al., 2018). Under
+    ``preset="paper"`` the score goes through softplus.
+
+    Args:
+        x_dim: Dimension of x.
+        y_dim: Dimension of a continuous y.
+        y_classes: Number of classes of a discrete y.
+        options: ``critic``, ``hidden``, ``layers`` and ``preset`` of :class:`Contrastive`.
+
+    Example:
+        >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
+        >>> InfoNCE(3, 3).initialize(x, x).pointwise(x, x).shape
+        torch.Size([64])
+    """
+
+    facts = Facts("gradient ascent on the bound", "all pairs of the batch", "N, in blocks", "van den Oord et al. 2018")
+
+    def _output(self, published: bool) -> nn.Module:
+        return nn.Softplus() if published else nn.Identity()
+
+    def _negative(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.critic.columns(x, y, lambda block, first: bounds.log_mean_exp(block))
+
+    def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
+        return bounds.info_nce(joint, negative)
+
+
+@final
+class SMILE(Contrastive):
+    r"""The Donsker-Varadhan value with clipped negatives (Song & Ermon, 2020), in nats.
+
+    $\mathbb E_{p(x,y)}[f] - \log \mathbb E_{p(x)p(y)}[\operatorname{clip}(e^f, e^{-\tau}, e^\tau)]$. Clipping trades
+    variance for bias, so it bounds nothing. ``loss`` trains the critic towards the log-density ratio by another
+    objective, as published; ``forward`` has the gradient of its value.
+
+    Args:
+        x_dim: Dimension of x.
+        y_dim: Dimension of a continuous y.
+        y_classes: Number of classes of a discrete y.
+        tau: Where the scores of the negatives are clipped, in nats.
+        gradient: What the critic learns by: ``"js"``, the Jensen-Shannon objective, or ``"nwj"``, the NWJ bound (with
+            its constant moved, so that the best score is the log-density ratio and not one more).
+        options: ``critic``, ``hidden``, ``layers`` and ``preset`` of :class:`Contrastive`.
+
+    Example:
+        >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
+        >>> SMILE(3, 3, tau=1.0).initialize(x, x).pointwise(x, x).shape
+        torch.Size([64])
+    """
+
+    bound = None
+    facts = Facts("Jensen-Shannon or NWJ", "all pairs of the batch", "N, in blocks", "Song & Ermon 2020")
+
+    def __init__(
+        self,
+        x_dim: int,
+        y_dim: int | None = None,
+        *,
+        y_classes: int | None = None,
+        tau: float = 5.0,
+        gradient: str = "js",
+        **options: Any,
+    ) -> None:
+        super().__init__(x_dim, y_dim, y_classes=y_classes, **options)
+        one_of("gradient", gradient, tuple(OBJECTIVES))
+        if not tau > 0:
+            raise ValueError(f"tau is {tau}; expected a positive number of nats, infinity for no clipping")
+        self.tau = tau
+        self.gradient = gradient
+
+    def _negative(self, x: Tensor, y: Tensor) -> Tensor:
+        def clipped(block: Tensor, first: int) -> Tensor:
+            return bounds.log_mean_exp(bounds.without(block.clamp(-self.tau, self.tau), first), len(x) - 1)
+
+        return self.critic.columns(x, y, clipped)
+
+    def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
+        return bounds.donsker_varadhan(joint, negative)
+
+    def _loss(self, x: Tensor, y: Tensor) -> Tensor:
+        y = self._numbers(x, y)
+        reduction, objective = OBJECTIVES[self.gradient]
+        return -objective(self.critic(x, y), self._others(x, y, reduction)).mean()
+
+
+def _nwj_of_ratio(joint: Tensor, negative: Tensor) -> Tensor:
+    return bounds.nwj(joint + 1, negative + 1)  # largest where the score is the log-density ratio
+
+
+OBJECTIVES = {  # what SMILE learns by: how the negatives are reduced, and the pointwise objective
+    "js": (bounds.mean_softplus, bounds.jensen_shannon),
+    "nwj": (bounds.log_mean_exp, _nwj_of_ratio),
+}
