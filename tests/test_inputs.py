@@ -76,7 +76,7 @@ def test_booleans_are_two_classes() -> None:
 
 @pytest.mark.parametrize("value", ["text", None, {1.0}, object(), 1.5], ids=repr)
 def test_not_a_tensor(value: Any) -> None:
-    with pytest.raises(TypeError, match="^x is a .*; expected a torch tensor, a numpy array"):
+    with pytest.raises(TypeError, match=r"^x is a .*; expected a torch tensor, a numpy array"):
         tensor(value, "x")
 
 
@@ -86,7 +86,7 @@ def test_not_a_tensor(value: Any) -> None:
     ids=["text", "object", "complex", "frame"],
 )
 def test_not_numbers(value: Any) -> None:
-    with pytest.raises(TypeError, match="^x has dtype .*; expected numbers. Select numeric columns"):
+    with pytest.raises(TypeError, match=r"^x has dtype .*; expected numbers. Select numeric columns"):
         tensor(value, "x")
 
 
@@ -108,20 +108,20 @@ def test_one_sample_needs_its_axis() -> None:
 
 
 def test_wrong_number_of_columns() -> None:
-    with pytest.raises(ValueError, match="^x has 3 columns; expected 2"):
+    with pytest.raises(ValueError, match=r"^x has 3 columns; expected 2"):
         matrix(torch.ones(4, 3), "x", dim=2)
 
 
 @pytest.mark.parametrize("shape", [(0, 2), (3, 0), (0,)])
 def test_empty(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="^x is empty"):
+    with pytest.raises(ValueError, match=r"^x is empty"):
         matrix(torch.ones(shape), "x")
 
 
 def test_unequal_lengths() -> None:
-    with pytest.raises(ValueError, match="^y has 4 rows; expected 3"):
+    with pytest.raises(ValueError, match=r"^y has 4 rows; expected 3"):
         matrix(torch.ones(4, 2), "y", rows=3)
-    with pytest.raises(ValueError, match="^given has 4 rows; expected 3"):
+    with pytest.raises(ValueError, match=r"^given has 4 rows; expected 3"):
         class_codes([0, 0, 0, 0], "given", classes=2, rows=3)
 
 
@@ -134,7 +134,7 @@ def test_not_finite(value: float, kind: str) -> None:
 
 
 def test_infinities_that_cancel_are_found() -> None:
-    with pytest.raises(ValueError, match="^x has infinite values in 2 of 2 rows"):
+    with pytest.raises(ValueError, match=r"^x has infinite values in 2 of 2 rows"):
         check_finite(torch.tensor([[math.inf], [-math.inf]]), "x")
 
 
@@ -144,7 +144,7 @@ def test_large_numbers_are_finite_though_their_sum_is_not() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
 def test_classes_are_not_floats(dtype: torch.dtype) -> None:
-    with pytest.raises(TypeError, match="^given has dtype .*; expected integer classes 0 to 2"):
+    with pytest.raises(TypeError, match=r"^given has dtype .*; expected integer classes 0 to 2"):
         class_codes(torch.ones(3, dtype=dtype), "given", classes=3)
 
 
@@ -160,7 +160,7 @@ def test_classes_are_a_column() -> None:
 
 
 def test_no_classes() -> None:
-    with pytest.raises(ValueError, match="^given is empty"):
+    with pytest.raises(ValueError, match=r"^given is empty"):
         class_codes(torch.zeros(0, dtype=torch.long), "given", classes=2)
 
 

@@ -9,11 +9,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
+from tests.kernel_cases import FAMILIES, Family
 from torch import Tensor
 
 from infoknife import kernels
 from infoknife.kernels import Units
-from tests.kernel_cases import FAMILIES, Family
 
 families = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
 N, M, D = 7, 5, 3
@@ -61,9 +61,7 @@ def test_shared_and_per_point_parameters_mix(family: Family, per_point: int, gen
 
 @families
 @leads
-def test_one_point_one_kernel_one_dimension(
-    family: Family, lead: tuple[int, ...], generator: torch.Generator
-) -> None:
+def test_one_point_one_kernel_one_dimension(family: Family, lead: tuple[int, ...], generator: torch.Generator) -> None:
     lead = (1,) * len(lead)
     x, parameters = points(generator, 1, 1), family.parameters(lead, 1, generator, rank=1)
     agree(family.log_density(x, *parameters), family.truth(x, *parameters))
@@ -71,16 +69,17 @@ def test_one_point_one_kernel_one_dimension(
 
 @pytest.mark.parametrize("units", [Units(0.5, 1.0, 1.0), Units(1.0, 0.3, 1.0), Units(0.4, 0.7, 1.9)])
 def test_stored_parameters_are_multiplied_by_their_units(units: Units, generator: torch.Generator) -> None:
-    x, (weights, *shape) = points(generator), FAMILIES["full"].parameters((M,), D, generator)
-    stored = [value / unit for value, unit in zip(shape, units, strict=True)]
-    agree(kernels.full(x, weights, *stored, units), kernels.full(x, weights, *shape))
+    x, (weights, means, log_diagonal, lower) = points(generator), FAMILIES["full"].parameters((M,), D, generator)
+    stored = means / units.mean, log_diagonal / units.diagonal, lower / units.lower
+    agree(kernels.full(x, weights, *stored, units), kernels.full(x, weights, means, log_diagonal, lower))
 
 
 @leads
 def test_only_the_strictly_lower_part_is_read(lead: tuple[int, ...], generator: torch.Generator) -> None:
-    x, (*others, lower) = points(generator), FAMILIES["full"].parameters(lead, D, generator)
+    full, x = FAMILIES["full"].log_density, points(generator)
+    *others, lower = FAMILIES["full"].parameters(lead, D, generator)
     spoilt = torch.where(torch.ones(D, D).tril(-1).bool(), lower, torch.nan)
-    assert torch.equal(kernels.full(x, *others, spoilt), kernels.full(x, *others, lower))
+    assert torch.equal(full(x, *others, spoilt), full(x, *others, lower))
 
 
 @pytest.mark.parametrize("name", ["diagonal", "low_rank"])
@@ -101,7 +100,7 @@ def test_scores_add_up_to_the_density(generator: torch.Generator) -> None:
     x, parameters = points(generator), FAMILIES["full"].parameters((M,), D, generator)
     scores = kernels.full_scores(x, *parameters)
     assert scores.shape == (M, N)
-    agree(torch.logsumexp(scores, 0), kernels.full(x, *parameters))
+    agree(torch.logsumexp(scores, 0), FAMILIES["full"].log_density(x, *parameters))
 
 
 def test_scores_are_the_parts_of_the_kernels(generator: torch.Generator) -> None:
@@ -126,6 +125,14 @@ def test_precision_in_is_precision_out(
     value = family.log_density(x.to(dtype), *(parameter.to(dtype) for parameter in parameters))
     assert value.dtype == dtype
     agree(value.double(), family.truth(x, *parameters), rtol)
+
+
+def test_a_long_factor_does_not_cancel_in_single_precision() -> None:
+    """Points along W, which is much longer than the diagonal: y'y and its part along W are almost equal."""
+    x, factor = torch.tensor([[1000.0, 1000.0], [100.0, 100.01]]), torch.full((1, 2, 1), 100.0)
+    inputs = x, torch.zeros(1), torch.zeros(1, 2), torch.zeros(1, 2), factor
+    exact = kernels.low_rank(*(value.double() for value in inputs))
+    torch.testing.assert_close(kernels.low_rank(*inputs).double(), exact, rtol=1e-4, atol=1e-3)
 
 
 @families

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 import torch
+from tests.kernel_cases import FAMILIES, Family
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 from torch.autograd.graph import saved_tensors_hooks
 
 from infoknife import kernels
 from infoknife.kernels import Units
-from tests.kernel_cases import FAMILIES, Family
 
 families = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
 N, M, D = 4, 3, 2
@@ -36,8 +36,8 @@ def test_first_and_second_derivatives(family: Family, lead: tuple[int, ...], gen
 def test_derivatives_in_units(generator: torch.Generator) -> None:
     values = inputs(FAMILIES["full"], (M,), generator)
 
-    def in_units(*stored: Tensor) -> Tensor:
-        return kernels.full(*stored, units=UNITS)
+    def in_units(x: Tensor, weights: Tensor, means: Tensor, log_diagonal: Tensor, lower: Tensor) -> Tensor:
+        return kernels.full(x, weights, means, log_diagonal, lower, UNITS)
 
     assert gradcheck(in_units, values)
     assert gradgradcheck(in_units, values)
@@ -83,9 +83,13 @@ def test_every_input_alone_gets_its_gradient(family: Family, wanted: int, genera
 def test_no_work_for_points_that_need_no_gradient(
     name: str, generator: torch.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = []
-    zeros = Tensor.new_zeros
-    monkeypatch.setattr(Tensor, "new_zeros", lambda self, *size: made.append(size) or zeros(self, *size))
+    made, zeros = [], Tensor.new_zeros
+
+    def noted(self: Tensor, *size: int) -> Tensor:
+        made.append(size)
+        return zeros(self, *size)
+
+    monkeypatch.setattr(Tensor, "new_zeros", noted)
     values = inputs(FAMILIES[name], (M,), generator)
     FAMILIES[name].log_density(values[0].detach(), *values[1:]).sum().backward()
     assert made == []
@@ -198,7 +202,8 @@ def test_torch_func_derivatives(family: Family, lead: tuple[int, ...], generator
     torch.testing.assert_close(torch.func.jacrev(total)(x), expected)
     torch.testing.assert_close(torch.func.jacfwd(total)(x), expected)
     torch.testing.assert_close(
-        torch.func.hessian(total)(x), torch.autograd.functional.hessian(total, x)  # type: ignore[no-untyped-call]
+        torch.func.hessian(total)(x),
+        torch.autograd.functional.hessian(total, x),
     )
 
 

@@ -59,9 +59,7 @@ def test_identity_does_nothing() -> None:
 
 
 @moving
-def test_standardised_data_has_mean_zero_and_variance_one(
-    kind: type[Standardize], generator: torch.Generator
-) -> None:
+def test_standardised_data_has_mean_zero_and_variance_one(kind: type[Standardize], generator: torch.Generator) -> None:
     x = correlated(2000, generator)
     u = kind(3).initialize(x)(x)[0]
     torch.testing.assert_close(u.mean(0), torch.zeros(3).double(), atol=1e-9, rtol=0)
@@ -201,7 +199,7 @@ def test_state_dict_round_trip(kind: type[Transform], generator: torch.Generator
 def test_constant_column(kind: type[Standardize], value: float, generator: torch.Generator) -> None:
     x = correlated(50, generator, torch.float32)
     x[:, 1] = value
-    with pytest.raises(ValueError, match="^x is constant in column 1; .*Drop the column"):
+    with pytest.raises(ValueError, match=r"^x is constant in column 1; .*Drop the column"):
         kind(3).initialize(x)
 
 
@@ -209,7 +207,7 @@ def test_constant_column(kind: type[Standardize], value: float, generator: torch
 def test_dependent_columns(dtype: torch.dtype, generator: torch.Generator) -> None:
     x = correlated(500, generator, dtype)
     x[:, 2] = x[:, 0] - 2 * x[:, 1]
-    with pytest.raises(ValueError, match="^x has columns that are linear functions of the others"):
+    with pytest.raises(ValueError, match=r"^x has columns that are linear functions of the others"):
         Whiten(3).initialize(x)
 
 
@@ -223,15 +221,15 @@ def test_strong_correlations_are_no_dependence(dtype: torch.dtype, generator: to
 
 @moving
 def test_one_row(kind: type[Standardize]) -> None:
-    with pytest.raises(ValueError, match="^x has 1 row; expected at least 2"):
+    with pytest.raises(ValueError, match=r"^x has 1 row; expected at least 2"):
         kind(3).initialize(torch.ones(1, 3))
 
 
 @moving
 def test_bad_data(kind: type[Standardize]) -> None:
-    with pytest.raises(ValueError, match="^x has NaN"):
+    with pytest.raises(ValueError, match=r"^x has NaN"):
         kind(3).initialize(torch.full((5, 3), math.nan))
-    with pytest.raises(ValueError, match="^x has 2 columns; expected 3"):
+    with pytest.raises(ValueError, match=r"^x has 2 columns; expected 3"):
         kind(3).initialize(torch.ones(5, 2))
 
 

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from infoknife.inputs import is_transformed
 
-__all__ = ["Units", "diagonal", "full", "full_scores", "low_rank"]
+__all__ = ["Units", "columns", "diagonal", "full", "full_scores", "low_rank"]
 
 _BLOCK = 2**18  # elements of a work array: 1 MB of float32, which stays in the cache
 
@@ -135,6 +135,29 @@ def low_rank(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor
     return torch.logsumexp(log_weights + log_det - 0.5 * quadratic, -1) - _log_norm(x)
 
 
+def columns(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor) -> Tensor:
+    r"""Log-densities of independent one-dimensional mixtures, one for every column of x.
+
+    Column c has the density $\sum_k u_{ck}\, \mathcal N(x; b_{ck}, e^{-2 \ell_{ck}})$: `eq:knife` with d = 1.
+
+    Args:
+        x: Points (N, C).
+        log_weights: $\log u$, (C, K) or (N, C, K), normalised over K.
+        means: $b$, (C, K) or (N, C, K).
+        log_diagonal: $\ell$, minus the log-standard deviation, (C, K) or (N, C, K).
+
+    Returns:
+        The log-density of every entry in nats, (N, C).
+
+    Example:
+        >>> columns(torch.zeros(1, 2), *torch.zeros(3, 2, 1))
+        tensor([[-0.9189, -0.9189]])
+    """
+    if log_weights.dim() == means.dim() == log_diagonal.dim() == 2 and not is_transformed():
+        return _apply(_Columns, PLAIN, x, log_weights, means, log_diagonal)
+    return _plain_columns(PLAIN, x, log_weights, means, log_diagonal)
+
+
 def _shared(log_weights: Tensor, means: Tensor, log_diagonal: Tensor) -> bool:
     return log_weights.dim() == 1 and means.dim() == 2 and log_diagonal.dim() == 2
 
@@ -169,6 +192,11 @@ def _plain_diagonal(_: Units, x: Tensor, log_weights: Tensor, means: Tensor, log
     return torch.logsumexp(log_weights + log_diagonal.sum(-1) - 0.5 * y.square().sum(-1), -1) - _log_norm(x)
 
 
+def _plain_columns(_: Units, x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor) -> Tensor:
+    y = (x.unsqueeze(-1) - means) * log_diagonal.exp()  # N C K
+    return torch.logsumexp(log_weights + log_diagonal - 0.5 * y * y, -1) - 0.5 * math.log(2 * math.pi)
+
+
 def _apply(function: type[torch.autograd.Function], units: Units, *inputs: Tensor) -> Tensor:
     keep = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
     result: Tensor = function.apply(keep, units, *inputs)
@@ -182,12 +210,13 @@ def _blocks(count: int, size: int) -> Iterator[slice]:
 
 
 def _mix(quadratic: Tensor, constant: Tensor) -> tuple[Tensor, Tensor]:
-    """From the squared norms (M, N), which are overwritten, the log-density (N,) and the responsibilities (M, N)."""
+    """From squared norms (..., M, N), which are overwritten, log-density (..., N) and responsibilities (..., M, N)."""
     score = quadratic.mul_(-0.5).add_(constant.unsqueeze(-1))
-    largest = score.amax(0).clamp_min_(torch.finfo(score.dtype).min)  # finite where every kernel underflows
+    largest = score.amax(-2, keepdim=True).clamp_min_(torch.finfo(score.dtype).min)  # finite if all kernels underflow
     mass = score.sub_(largest).exp_()
-    total = mass.sum(0)
-    return total.log().add_(largest), mass.div_(total)
+    total = mass.sum(-2, keepdim=True)
+    mass.div_(total)
+    return total.log_().add_(largest).squeeze(-2), mass
 
 
 def _plain_backward(
@@ -298,3 +327,29 @@ class _Diagonal(torch.autograd.Function):
 def _scaled(x: Tensor, means: Tensor, scale: Tensor) -> Tensor:
     """y = (x - b) times scale, points in the last axis (B, d, N)."""
     return (x.t().unsqueeze(0) - means.unsqueeze(-1)).mul_(scale.unsqueeze(-1))
+
+
+class _Columns(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, keep: bool, units: Units, *inputs: Tensor) -> Tensor:
+        x, log_weights, means, log_diagonal = inputs
+        scale = log_diagonal.exp()
+        y = (x.t().unsqueeze(1) - means.unsqueeze(-1)).mul_(scale.unsqueeze(-1))  # C K N
+        log_density, mass = _mix(y * y, log_weights + log_diagonal - 0.5 * math.log(2 * math.pi))
+        if keep:
+            ctx.save_for_backward(*inputs, scale, y, mass)
+        return log_density.t()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        *inputs, scale, y, mass = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return _plain_backward(_plain_columns, PLAIN, inputs, grads[0])
+        mass = mass * grads[0].t().unsqueeze(1)
+        pull = mass * y
+        total, moment = mass.sum(-1), pull.sum(-1)
+        spread = (pull * y).sum(-1)
+        to_x = None
+        if ctx.needs_input_grad[2]:
+            to_x = torch.bmm(scale.unsqueeze(1), pull).squeeze(1).t().neg()
+        return None, None, to_x, total, moment * scale, total - spread

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from infoknife.inputs import matrix
 
-__all__ = ["Identity", "Standardize", "Transform", "Whiten"]
+__all__ = ["Identity", "Quantile", "Standardize", "Transform", "Whiten"]
 
 
 class Transform(nn.Module, ABC):
@@ -171,6 +171,81 @@ class Whiten(Standardize):
         chol = torch.linalg.cholesky(shrunk(correlation, len(u)))
         self.rotation = torch.linalg.solve_triangular(chol, torch.eye(self.dim).to(chol), upper=False).to(x.dtype)
         return self
+
+
+class Quantile(Transform):
+    r"""Map every coordinate to a standard normal by its running quantiles: $u = \Phi^{-1}(F(x))$, piecewise linear.
+
+    The map runs through knots, the quantiles of the data at evenly spaced points of the normal scale, and goes on
+    straight beyond them. It is rank-based: heavy tails, skew and bounded supports become easy, and mutual information
+    does not change.
+
+    Args:
+        dim: Number of coordinates.
+        knots: Number of knots.
+        reach: Where the outermost knots are, in standard deviations; 2.6 is what a batch of 128 still shows.
+        momentum: Step of the running quantiles in ``update``; 0 freezes them.
+
+    Example:
+        >>> x = torch.randn(5000, 1, generator=torch.Generator().manual_seed(0)) ** 3
+        >>> u, _ = Quantile(1).initialize(x)(x)
+        >>> bool((u.std() - 1).abs() < 0.05)
+        True
+    """
+
+    normal: Tensor
+    quantiles: Tensor
+
+    def __init__(self, dim: int, knots: int = 27, reach: float = 2.6, momentum: float = 0.01) -> None:
+        super().__init__(dim)
+        self.momentum, self.step = momentum, 2 * reach / (knots - 1)
+        self.register_buffer("normal", torch.linspace(-reach, reach, knots))
+        self.register_buffer("quantiles", self.normal.repeat(dim, 1))  # dim Q
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Map x (N, dim); the log-determinant (N,) is the sum of the log-slopes."""
+        u, slope = self.map(x)
+        return u, slope.log().sum(1)
+
+    def map(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Map x (N, dim) to u and give the slopes (N, dim)."""
+        columns, quantiles = x.t().contiguous(), self.quantiles.to(x.dtype)
+        left = torch.searchsorted(quantiles[:, 1:-1].contiguous(), columns.detach())  # dim N
+        slopes = self.step / quantiles.diff()
+        bases = self.normal[:-1].to(x.dtype) - quantiles[:, :-1] * slopes
+        slope = slopes.gather(1, left)
+        return torch.addcmul(bases.gather(1, left), columns, slope).t(), slope.t()
+
+    def inverse(self, u: Tensor) -> Tensor:
+        """Map u (N, dim) back."""
+        columns, quantiles = u.t().contiguous(), self.quantiles.to(u.dtype)
+        left = torch.searchsorted(self.normal[1:-1].to(u.dtype), columns.detach())
+        widths = quantiles.diff() / self.step
+        bases = quantiles[:, :-1] - self.normal[:-1].to(u.dtype) * widths
+        return torch.addcmul(bases.gather(1, left), columns, widths.gather(1, left)).t()
+
+    def initialize(self, x: Tensor, name: str = "x") -> Self:
+        """Take the quantiles of x (N, dim)."""
+        x = matrix(x, name, dim=self.dim)
+        if len(x) < 2:
+            raise ValueError(f"{name} has 1 row; expected at least 2, a single row has no spread. Collect more samples")
+        self.quantiles = self._quantiles(x.detach())
+        return self
+
+    def update(self, x: Tensor) -> None:
+        """Move the quantiles by ``momentum`` towards those of the batch."""
+        if self.momentum == 0 or len(x) < 2:
+            return
+        self.quantiles = torch.lerp(self.quantiles, self._quantiles(x.detach().to(self.quantiles.dtype)), self.momentum)
+
+    def _quantiles(self, x: Tensor) -> Tensor:
+        """Quantiles (dim, Q) of x (N, dim) at the knots' levels, strictly increasing."""
+        ordered = x.t().sort(-1).values
+        place = (torch.special.ndtr(self.normal.to(x.dtype)) * len(x) - 0.5).clamp_(0, len(x) - 1)  # Q
+        below = place.long().clamp_max_(len(x) - 2)
+        values = torch.lerp(ordered[:, below], ordered[:, below + 1], place - below)
+        spread = (values[:, -1:] - values[:, :1]).clamp_min(torch.finfo(x.dtype).tiny ** 0.5)
+        return values + spread * 1e-4 * self.normal.to(x.dtype)  # repeated values keep a slope
 
 
 def shrunk(correlation: Tensor, rows: int) -> Tensor:

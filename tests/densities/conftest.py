@@ -3,7 +3,6 @@
 from typing import cast
 
 import pytest
-
 from tests.densities.conformance import CASES, Case
 
 

@@ -2,17 +2,16 @@
 
 import copy
 import io
-import math
 import pickle
 
 import pandas as pd
 import polars as pl
 import pytest
 import torch
+from tests.densities.conformance import Case
 from torch import Tensor
 
 from infoknife.densities import Density
-from tests.densities.conformance import Case
 
 
 def state_of(density: Density) -> dict[str, Tensor]:
@@ -57,7 +56,7 @@ def _some(given: Tensor | None, n: int) -> Tensor | None:
     return None if given is None else given[:n]
 
 
-@pytest.mark.parametrize("dim", [1, 2, 5])
+@pytest.mark.parametrize("dim", [1, 5])
 def test_dimensions_of_x_and_of_the_condition_are_free(case: Case, dim: int) -> None:
     density, (x, given) = case.started(dim), case.data(12, dim)
     assert density.log_prob(x, given).shape == (12,)
@@ -107,7 +106,7 @@ def test_training_lowers_the_loss(case: Case) -> None:
         return
     density, data = case.shaken(), case.data()
     before = density(*data).item()
-    assert case.trained(density, data, 20)(*data).item() < before
+    assert case.trained(density, data, 10)(*data).item() < before
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -134,7 +133,7 @@ def test_half_precision_is_evaluated_in_single(case: Case) -> None:
         value = density.log_prob(half, condition)
         assert density(half, condition).dtype == torch.float32
     assert value.dtype == torch.float32
-    expected = density.log_prob(half.float(), None if condition is None else condition.to(given))  # type: ignore[arg-type]
+    expected = density.log_prob(half.float(), None if condition is None else condition.to(given))
     assert torch.equal(value, expected)
 
 
@@ -147,19 +146,20 @@ def test_autocast_does_not_reach_the_start_and_the_samples(case: Case) -> None:
     torch.testing.assert_close(samples, plain.sample(200, given, seed=0))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_state_dict_round_trip(case: Case, dtype: torch.dtype) -> None:
-    data = case.data(dtype=dtype)
-    untouched, started = case.make(seed=1).to(dtype), case.started(dtype=dtype)
-    for density in (untouched, started, case.trained(case.started(dtype=dtype), data)):
-        fresh, file = case.make(seed=2).to(dtype), io.BytesIO()
-        torch.save(density.state_dict(), file)
-        file.seek(0)
-        fresh.load_state_dict(torch.load(file, weights_only=True))
-        assert bool(fresh.initialized) == bool(density.initialized)
-        assert torch.equal(fresh.log_prob(*data), density.log_prob(*data))
-        given = _some(data[1], 5)
-        assert torch.equal(fresh.sample(5, given, seed=0), density.sample(5, given, seed=0))
+@pytest.mark.parametrize("state", ["made", "started", "trained", "double"])
+def test_state_dict_round_trip(case: Case, state: str) -> None:
+    dtype = torch.float64 if state == "double" else torch.float32
+    density, data = case.make() if state == "made" else case.started(dtype=dtype), case.data(dtype=dtype)
+    if state == "trained":
+        case.trained(density, data)
+    fresh, file = case.make(seed=2).to(dtype), io.BytesIO()
+    torch.save(density.state_dict(), file)
+    file.seek(0)
+    fresh.load_state_dict(torch.load(file, weights_only=True))
+    assert bool(fresh.initialized) == bool(density.initialized)
+    assert torch.equal(fresh.log_prob(*data), density.log_prob(*data))
+    given = _some(data[1], 5)
+    assert torch.equal(fresh.sample(5, given, seed=0), density.sample(5, given, seed=0))
 
 
 def test_copies_and_pickles(case: Case) -> None:
@@ -188,7 +188,7 @@ def test_a_second_start_forgets_the_first(case: Case) -> None:
     density, data = case.started(), case.data()
     value = density.log_prob(*data)
     case.trained(density, data)
-    assert torch.equal(density.initialize(*data, seed=0).log_prob(*data), value) or "paper-all" in case.kind.name
+    torch.testing.assert_close(density.initialize(*data, seed=0).log_prob(*data), value)
 
 
 def test_randomness_is_where_it_belongs(case: Case) -> None:
@@ -232,7 +232,7 @@ def test_arrays_and_frames(case: Case) -> None:
     ]
     for rows, condition in frames:
         other = case.make().initialize(rows, condition, seed=0)
-        assert torch.equal(other.log_prob(x, given), value)
+        torch.testing.assert_close(other.log_prob(x, given), value)
 
 
 def _pandas(given: Tensor | None) -> "pd.DataFrame | pd.Series | None":
@@ -258,7 +258,7 @@ def test_looking_does_not_change_the_state(case: Case) -> None:
 
 def test_torch_func_sees_the_same_function(case: Case) -> None:
     density, (x, given) = case.shaken(dtype=torch.double).eval(), case.data(4, dtype=torch.double)
-    parameters = dict(density.named_parameters())
+    parameters: dict[str, Tensor] = dict(density.named_parameters())
 
     def entropy(values: dict[str, Tensor], points: Tensor) -> Tensor:
         return torch.func.functional_call(density, values, (points, given))
@@ -282,7 +282,7 @@ def test_transforms_leave_no_trace_in_training_mode(case: Case) -> None:
     density, (x, given) = case.started().train(), case.data()
     torch.func.grad(lambda points: density(points, given))(x)
     wrapped = torch._C._functorch.is_functorch_wrapped_tensor
-    assert not any(wrapped(value) for value in density.state_dict().values())
+    assert not any(wrapped(value) for value in density.buffers())
 
 
 def test_repr_names_the_dimensions(case: Case) -> None:
@@ -296,5 +296,4 @@ def test_points_far_away(case: Case) -> None:
     density, (_, given) = case.started(), case.data(4)
     x = torch.tensor([[1e3], [-1e5], [1e8], [1e15]]).expand(4, 2)
     value = density.log_prob(x, given)
-    assert bool((value < -50).all()), value
-    assert not math.isnan(float(value.sum()))
+    assert bool((value < -50).all()), "neither NaN nor a large density"

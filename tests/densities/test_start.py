@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import Seeded
 from torch import Tensor
 from torch.distributions import Categorical, MixtureSameFamily, MultivariateNormal
 
@@ -21,7 +22,6 @@ from infoknife.densities.start import (
     standard,
     start,
 )
-from tests.conftest import Seeded
 
 
 def whitened(x: Tensor) -> Tensor:
@@ -121,7 +121,9 @@ def test_heavy_tails(seed: int, seeded: Seeded) -> None:
 
 @pytest.mark.parametrize("dim", [1, 2])
 def test_far_outliers(dim: int, generator: torch.Generator) -> None:
-    x = torch.cat([0.1 * torch.randn(2000, dim, generator=generator), 1000 + torch.randn(100, dim, generator=generator)])
+    x = torch.cat(
+        [0.1 * torch.randn(2000, dim, generator=generator), 1000 + torch.randn(100, dim, generator=generator)]
+    )
     x = (x - x.mean(0)) / x.std(0)
     assert bool(torch.isfinite(start(x, 16, generator).log_prob(x)).all())
 
@@ -179,9 +181,7 @@ def test_every_cluster_gets_a_kernel_and_heavy_ones_more(weights: list[float], s
 
 def test_mixture_is_that_of_torch_distributions(generator: torch.Generator) -> None:
     mixture, x = two_clusters(), torch.randn(50, 2, generator=generator)
-    truth = MixtureSameFamily(
-        Categorical(mixture.weights), MultivariateNormal(mixture.means, mixture.covariances)
-    )
+    truth = MixtureSameFamily(Categorical(mixture.weights), MultivariateNormal(mixture.means, mixture.covariances))
     torch.testing.assert_close(mixture.log_prob(x), truth.log_prob(x))
 
 

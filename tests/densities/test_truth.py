@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 from scipy import integrate, stats
-from torch import Tensor
-
 from tests.densities.conformance import Case
+from torch import Tensor
 
 SCALES = (1e-6, 1e-3, 1e3, 1e6)
 
@@ -40,7 +39,7 @@ def test_two_dimensions_integrate_to_one_and_samples_follow_them(case: Case) -> 
     density, given = case.shaken(2, torch.double), one_condition(case)
     samples = density.sample(4000, given, seed=0)
     mean, spread = samples.mean(0), samples.std(0)
-    axes = [torch.linspace(-12, 12, 241, dtype=torch.double) * spread[i] + mean[i] for i in range(2)]
+    axes = [torch.linspace(-10, 10, 121, dtype=torch.double) * spread[i] + mean[i] for i in range(2)]
     x = torch.cartesian_prod(*axes)
     cell = float((axes[0][1] - axes[0][0]) * (axes[1][1] - axes[1][0]))
     log_prob = density.log_prob(x, repeated(given, len(x))).detach()
@@ -57,11 +56,11 @@ def test_two_dimensions_integrate_to_one_and_samples_follow_them(case: Case) -> 
 
 def test_entropy_of_a_gaussian_pair(case: Case) -> None:
     """On fresh rows the estimate is above the truth, but for noise, and not far above."""
-    density, train, fresh = case.make(2), case.data(1000), case.data(4000, seed=1)
+    density, train, fresh = case.make(2), case.data(2000), case.data(2000, seed=1)
     density.initialize(*train, seed=0)
-    case.trained(density, train, 100)
+    case.trained(density, train, 60, 128)
     error = density.eval()(*fresh).item() - case.entropy()
-    assert -0.05 < error < case.kind.excess
+    assert -0.07 < error < case.kind.excess
 
 
 def test_units_do_not_matter(case: Case) -> None:
@@ -76,7 +75,7 @@ def test_units_do_not_matter(case: Case) -> None:
 def _estimate(case: Case, scale: float) -> float:
     (x, given), (fresh, fresh_given) = case.data(300), case.data(300, seed=1)
     moved = (scale * (x + 0.7), given)
-    density = case.trained(case.make(2).initialize(*moved, seed=0), moved)
+    density = case.trained(case.make(2).initialize(*moved, seed=0), moved, 3)
     return density.eval()(scale * (fresh + 0.7), fresh_given).item()
 
 
@@ -88,6 +87,6 @@ def test_units_of_the_condition_do_not_matter(case: Case) -> None:
     assert fresh_given is not None
     values = []
     for scale in (1.0, 1e-6, 1e6):
-        density = case.trained(case.make(2).initialize(x, scale * given, seed=0), (x, scale * given))
+        density = case.trained(case.make(2).initialize(x, scale * given, seed=0), (x, scale * given), 3)
         values.append(density.eval()(fresh, scale * fresh_given).item())
     assert values[1:] == pytest.approx([values[0]] * 2, abs=1e-3)

@@ -4,19 +4,18 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, final
+from typing import NamedTuple, final
 
 import torch
 from torch import Tensor
 
 from infoknife import KNIFE, History, fit, tasks
 from infoknife.cli.drawing import Drawing
+from infoknife.densities.knife import Init
 from infoknife.training import cosine
 from infoknife.watchers import Watcher
 
 __all__ = ["FULL", "QUICK", "Case", "Effort", "Result", "cases", "measure", "steps"]
-
-Init = Literal["data", "paper"]
 
 BATCH = 256
 BLOCK = 4096  # fresh rows that are evaluated at once
@@ -106,7 +105,7 @@ def cases(picture: Drawing) -> list[Case]:
         Case.alone("Ten triangles", tasks.TriangleMixture.draw(10, 1, seed=0), 600),
         Case.alone("Laplace", tasks.Laplace(4), 600),
         Case.given("Gaussian given Gaussian", gaussian, _normal(5) - gaussian.mutual_information(), 32, 400),
-        Case.given("Cross given its side", cross, _normal(1) - cross.mutual_information(), 32, 800),
+        Case.given("Cross, x given y", cross, _normal(1) - cross.mutual_information(), 32, 800),
         Case.given("Gaussians given class", classes, classes.parts.conditional_entropy(), 64, 400),
     ]
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,11 +14,10 @@ from infoknife.cli.drawing import Drawing
 from infoknife.densities.banks import SharedKernels
 from infoknife.densities.covariance import in_plain_units
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 __all__ = ["FILES", "Scene", "outlines", "write"]
+
+Axes = Any  # those of matplotlib, which is an extra
+Figure = Any
 
 DATA, LEARNED, FAINT, INK = "#2f6690", "#c8553d", "#9aa5b1", "#1f2933"
 DENSITY = ["#ffffff", "#fbe6da", "#efa27a", "#c8553d", "#6e1f14"]
@@ -68,29 +67,29 @@ def outlines(knife: KNIFE, radius: float = 2.0, corners: int = 48) -> Tensor:
     return knife.transform.inverse(points).view(M, corners, 2)
 
 
-def _figure(size: tuple[float, float]) -> "Figure":
-    from matplotlib.figure import Figure
+def _figure(size: tuple[float, float]) -> Figure:
+    from matplotlib import figure as canvas
 
-    figure = Figure(figsize=size, layout="constrained", facecolor="white")
-    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)  # type: ignore[union-attr, call-arg]
+    figure = canvas.Figure(figsize=size, facecolor="white")
+    figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.08)
     return figure
 
 
-def _data(axes: "Axes", scene: Scene) -> None:
+def _data(axes: Axes, scene: Scene) -> None:
     _scatter(axes, scene, scene.rows, DATA)
 
 
-def _samples(axes: "Axes", scene: Scene) -> None:
+def _samples(axes: Axes, scene: Scene) -> None:
     _scatter(axes, scene, scene.samples, LEARNED)
 
 
-def _scatter(axes: "Axes", scene: Scene, points: Tensor, colour: str) -> None:
+def _scatter(axes: Axes, scene: Scene, points: Tensor, colour: str) -> None:
     x, y = points.T.numpy()
     axes.scatter(x, y, s=2.2, c=colour, alpha=0.55, linewidths=0)
     _frame(axes, scene)
 
 
-def _density(axes: "Axes", scene: Scene, opacity: float = 1.0) -> None:
+def _density(axes: Axes, scene: Scene, opacity: float = 1.0) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
     (left, right), (bottom, top) = scene.picture.box
@@ -106,7 +105,7 @@ def _density(axes: "Axes", scene: Scene, opacity: float = 1.0) -> None:
     _frame(axes, scene)
 
 
-def _kernels(axes: "Axes", scene: Scene) -> None:
+def _kernels(axes: Axes, scene: Scene) -> None:
     from matplotlib.collections import LineCollection
 
     _density(axes, scene, opacity=0.35)
@@ -116,13 +115,13 @@ def _kernels(axes: "Axes", scene: Scene) -> None:
     axes.scatter(x, y, s=2, c=INK, linewidths=0)
 
 
-def _frame(axes: "Axes", scene: Scene) -> None:
+def _frame(axes: Axes, scene: Scene) -> None:
     (left, right), (bottom, top) = scene.picture.box
     axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
     axes.set_axis_off()
 
 
-def _learning(axes: "Axes", scene: Scene) -> None:
+def _learning(axes: Axes, scene: Scene) -> None:
     from_data, from_noise = scene.results[:2]
     for result, colour, name in (from_noise, DATA, "paper's start"), (from_data, LEARNED, "start from data"):
         losses, (at, held_out) = result.history.losses, zip(*result.history.validation, strict=True)
@@ -134,7 +133,7 @@ def _learning(axes: "Axes", scene: Scene) -> None:
     _clean(axes)
 
 
-def _errors(axes: "Axes", scene: Scene) -> None:
+def _errors(axes: Axes, scene: Scene) -> None:
     places = range(len(scene.results), 0, -1)
     errors, bars = [r.error for r in scene.results], [2 * r.stderr for r in scene.results]
     axes.axvline(0, color=INK, linewidth=1, linestyle="--")
@@ -144,7 +143,7 @@ def _errors(axes: "Axes", scene: Scene) -> None:
     _clean(axes)
 
 
-def _clean(axes: "Axes") -> None:
+def _clean(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(FAINT)
     axes.tick_params(colors=INK, labelsize=9)
@@ -152,7 +151,7 @@ def _clean(axes: "Axes") -> None:
     axes.set_axisbelow(True)
 
 
-def _overview(figure: "Figure", scene: Scene) -> None:
+def _overview(figure: Figure, scene: Scene) -> None:
     titles = "data", "learned density", "samples drawn from it"
     painters: list[Callable[..., None]] = [_data, _density, _samples]
     panels = zip(figure.subplots(1, 3), titles, painters, strict=True)
@@ -161,12 +160,12 @@ def _overview(figure: "Figure", scene: Scene) -> None:
         axes.set_title(title, color=INK, fontsize=12)
 
 
-def _single(paint: "Callable[[Axes, Scene], None]") -> "Callable[[Figure, Scene], None]":
+def _single(paint: Callable[[Axes, Scene], None]) -> Callable[[Figure, Scene], None]:
     return lambda figure, scene: paint(figure.subplots(), scene)
 
 
 _PANEL, _CHART, _BANNER = ((3.6, 2.34), 250), ((6.0, 3.9), 150), ((10.0, 2.35), 150)  # inches, dots an inch
-_FIGURES: "dict[str, tuple[tuple[float, float], int, Callable[[Figure, Scene], None]]]" = {
+_FIGURES: dict[str, tuple[tuple[float, float], int, Callable[[Figure, Scene], None]]] = {
     "data.png": (*_PANEL, _single(_data)),
     "density.png": (*_PANEL, _single(_density)),
     "samples.png": (*_PANEL, _single(_samples)),

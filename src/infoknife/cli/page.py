@@ -38,7 +38,8 @@ a { color: var(--accent); }
 code { font-size: .9em; }
 @media (max-width: 40rem) {
   h1 { font-size: 1.5rem; }
-  th, td { padding: .4rem .55rem; font-size: .85rem; }
+  th, td { padding: .4rem; font-size: .8rem; }
+  td:first-child { white-space: normal; }
   .extra { display: none; }
 }
 """
@@ -84,8 +85,9 @@ The estimate, from {effort.fresh:,} fresh points, is
 <h2>Inside</h2>
 {_figures(INSIDE)}
 <h2>Known entropies</h2>
-<p>Every density was fitted to {effort.rows:,} rows and evaluated on {effort.fresh:,} fresh ones. The mean of −log p is,
-in expectation, an upper bound of the entropy. All values are in nats, ± is one standard error.</p>
+<p>Every density was fitted to {effort.rows:,} rows, a tenth of them kept to choose the best step, and evaluated on
+{effort.fresh:,} fresh ones. The mean of −log p is, in expectation, an upper bound of the entropy.
+All values are in nats, ± is one standard error.</p>
 {_table(results)}
 <h2>This run</h2>
 <p class="soft">{escape(_versions())}. Seed {seed}.

@@ -106,7 +106,7 @@ def info_nce(joint: Tensor, negative: Tensor) -> Tensor:
         negative: log-mean-exp (N,) of the scores of each y with every x.
 
     Example:
-        >>> scores = 1000 * torch.eye(2)
+        >>> scores = 64 * torch.eye(2)
         >>> info_nce(scores.diagonal(), log_mean_exp(scores))  # log 2
         tensor([0.6931, 0.6931])
     """

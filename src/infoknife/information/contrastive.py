@@ -1,6 +1,7 @@
 """Lower bounds of mutual information from a critic that tells pairs that came together from pairs that did not."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, final
 
 import torch
@@ -16,20 +17,28 @@ __all__ = ["MINE", "NWJ", "SMILE", "TUBA", "Contrastive", "InfoNCE"]
 
 CRITICS: dict[str, type[Separable | Concatenated]] = {"concatenated": Concatenated, "separable": Separable}
 HIDDEN = {"default": 128, "paper": 15}
+PAIRS = {"default": "all", "paper": "batch"}  # of NWJ and TUBA
+
+Average = Callable[[Tensor, int], Tensor]  # of a block of columns over so many rows
 
 
 class Contrastive(MutualInformation):
     """A critic, and what its scores say about the mutual information.
 
-    The negatives of $y_j$ are the other rows of x in the batch. With ``pairs="all"`` these are all of them, N (N - 1)
-    pairs, reduced in blocks; with ``pairs="shuffled"`` a training step looks at one negative for each row, from a
-    random cyclic shift of the rows (torch's global generator draws it). In eval mode and without gradients the
-    negatives are always all pairs, so that values repeat exactly. Classes reach the critic one-hot.
+    Classes reach the critic one-hot. The score matrix of a batch is reduced in blocks, so that memory is linear in N.
+
+    ``pairs`` says which pairs stand for independent ones:
+
+    - ``"all"``: the N (N - 1) pairs of the batch that did not come together;
+    - ``"batch"``: all N N of them, as public code has it. The bound holds, and cannot exceed log N;
+    - ``"shuffled"``: in training, with gradients on, one for each row, from a cyclic shift of the rows that torch's
+      global generator draws; otherwise ``"all"``, so that values repeat exactly.
 
     Args:
         x_dim: Dimension of x.
         y_dim: Dimension of a continuous y.
         y_classes: Number of classes of a discrete y.
+        pairs: ``"all"``, ``"batch"`` or ``"shuffled"``.
         critic: ``"concatenated"``, one network of x and y, or ``"separable"``, a product of two networks.
         hidden: Width of the critic's hidden layers; that of the preset if it is not given.
         layers: Number of the critic's hidden layers.
@@ -44,12 +53,14 @@ class Contrastive(MutualInformation):
         y_dim: int | None = None,
         *,
         y_classes: int | None = None,
+        pairs: str = "all",
         critic: str = "concatenated",
         hidden: int | None = None,
         layers: int = 1,
         preset: str = "default",
     ) -> None:
         super().__init__(x_dim, y_dim, y_classes=y_classes)
+        one_of("pairs", pairs, ("all", "batch", "shuffled"))
         one_of("critic", critic, tuple(CRITICS))
         one_of("preset", preset, tuple(HIDDEN))
         self.y_features = y_dim or y_classes or 0
@@ -57,21 +68,17 @@ class Contrastive(MutualInformation):
         self.critic: Critic = CRITICS[critic](
             x_dim, self.y_features, self.hidden, layers, output=self._output(preset == "paper")
         )
-        self.one_negative = False
+        self.one_negative, self.with_joint = pairs == "shuffled", pairs == "batch"
 
     def _output(self, published: bool) -> nn.Module:
         """What is applied to the critic's score."""
         return nn.Identity()
 
-    def _choose_pairs(self, pairs: str) -> None:
-        one_of("pairs", pairs, ("all", "shuffled"))
-        self.one_negative = pairs == "shuffled"
-
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         return -self._value(x, y)
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
-        y = self._numbers(x, y)
+        y = self._encoded(x, y)
         return self._bound(self.critic(x, y), self._negative(x, y), y)
 
     @abstractmethod
@@ -81,14 +88,17 @@ class Contrastive(MutualInformation):
     def _negative(self, x: Tensor, y: Tensor) -> Tensor:
         """Give the log-mean-exp (N,) over the negatives of each y."""
         if self.one_negative and self.training and torch.is_grad_enabled():
-            return self.critic(shuffled(x, random=True), y)
-        return self._others(x, y, bounds.log_mean_exp)
+            return self.critic(shuffled(x), y)
+        return self._reduced(x, y, bounds.log_mean_exp)
 
-    def _others(self, x: Tensor, y: Tensor, reduction: Any) -> Tensor:
-        """Reduce the scores of each y with the x that it did not come with: (N,)."""
-        return self.critic.columns(x, y, lambda block, first: reduction(bounds.without(block, first), len(x) - 1))
+    def _reduced(self, x: Tensor, y: Tensor, average: Average) -> Tensor:
+        """Reduce the scores of each y with the x that it did not come with, or with all: (N,)."""
+        if self.with_joint:
+            return self.critic.columns(x, y, lambda block, first: average(block, len(x)))
+        return self.critic.columns(x, y, lambda block, first: average(bounds.without(block, first), len(x) - 1))
 
-    def _numbers(self, x: Tensor, y: Tensor) -> Tensor:
+    def _encoded(self, x: Tensor, y: Tensor) -> Tensor:
+        """What the critic sees of y: numbers as they are, classes one-hot."""
         return y if self.y_classes is None else nn.functional.one_hot(y, self.y_classes).to(x.dtype)
 
     def _checked(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
@@ -111,7 +121,7 @@ class MINE(Contrastive):
         y_dim: Dimension of a continuous y.
         y_classes: Number of classes of a discrete y.
         momentum: Step of the running mean; 1 is the batch's own mean, the uncorrected gradient.
-        pairs: ``"shuffled"``, one negative a row and training step, or ``"all"``.
+        pairs: ``"shuffled"``, ``"all"`` or ``"batch"``.
         options: ``critic``, ``hidden``, ``layers`` and ``preset`` of :class:`Contrastive`.
 
     Example:
@@ -133,10 +143,9 @@ class MINE(Contrastive):
         pairs: str = "shuffled",
         **options: Any,
     ) -> None:
-        super().__init__(x_dim, y_dim, y_classes=y_classes, **options)
+        super().__init__(x_dim, y_dim, y_classes=y_classes, pairs=pairs, **options)
         if not 0 < momentum <= 1:
             raise ValueError(f"momentum is {momentum}; expected a number in (0, 1], 1 for the batch's own mean")
-        self._choose_pairs(pairs)
         self.momentum = momentum
         self.register_buffer("log_mean", torch.tensor(float("nan")))  # of e^f; no batch has come yet
 
@@ -147,7 +156,7 @@ class MINE(Contrastive):
         """Minus the bound; where gradients are on, its gradient has the running mean in the denominator."""
         if not (self.training and torch.is_grad_enabled()):
             return -self._value(x, y)
-        y = self._numbers(x, y)
+        y = self._encoded(x, y)
         now = bounds.log_mean_exp(self._negative(x, y))
         self._follow(now.detach())
         ratio = (now - self.log_mean.to(now.dtype)).exp()
@@ -169,8 +178,9 @@ class NWJ(Contrastive):
         x_dim: Dimension of x.
         y_dim: Dimension of a continuous y.
         y_classes: Number of classes of a discrete y.
-        pairs: ``"all"``, or ``"shuffled"``, one negative a row and training step.
-        options: ``critic``, ``hidden``, ``layers`` and ``preset`` of :class:`Contrastive`.
+        pairs: ``"all"``, ``"batch"`` (that of ``preset="paper"``) or ``"shuffled"``.
+        preset: ``"default"`` or ``"paper"``.
+        options: ``critic``, ``hidden`` and ``layers`` of :class:`Contrastive`.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -186,11 +196,12 @@ class NWJ(Contrastive):
         y_dim: int | None = None,
         *,
         y_classes: int | None = None,
-        pairs: str = "all",
+        pairs: str | None = None,
+        preset: str = "default",
         **options: Any,
     ) -> None:
-        super().__init__(x_dim, y_dim, y_classes=y_classes, **options)
-        self._choose_pairs(pairs)
+        pairs = PAIRS.get(preset, "all") if pairs is None else pairs
+        super().__init__(x_dim, y_dim, y_classes=y_classes, pairs=pairs, preset=preset, **options)
 
     def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
         return bounds.nwj(joint, negative)
@@ -206,9 +217,10 @@ class TUBA(Contrastive):
         x_dim: Dimension of x.
         y_dim: Dimension of a continuous y.
         y_classes: Number of classes of a discrete y.
-        pairs: ``"all"``, or ``"shuffled"``, one negative a row and training step.
-        options: ``critic``, ``hidden``, ``layers`` and ``preset`` of :class:`Contrastive`. The baseline has one hidden
-            layer, ``hidden`` wide; under ``preset="paper"`` it is linear.
+        pairs: ``"all"``, ``"batch"`` (that of ``preset="paper"``) or ``"shuffled"``.
+        preset: ``"default"`` or ``"paper"``.
+        options: ``critic``, ``hidden`` and ``layers`` of :class:`Contrastive`. The baseline has one hidden layer,
+            ``hidden`` wide; under ``preset="paper"`` it is linear.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -224,12 +236,12 @@ class TUBA(Contrastive):
         y_dim: int | None = None,
         *,
         y_classes: int | None = None,
-        pairs: str = "all",
+        pairs: str | None = None,
         preset: str = "default",
         **options: Any,
     ) -> None:
-        super().__init__(x_dim, y_dim, y_classes=y_classes, preset=preset, **options)
-        self._choose_pairs(pairs)
+        pairs = PAIRS.get(preset, "all") if pairs is None else pairs
+        super().__init__(x_dim, y_dim, y_classes=y_classes, pairs=pairs, preset=preset, **options)
         self.baseline = MLP(self.y_features, 1, () if preset == "paper" else (self.hidden,), nn.ReLU)
 
     def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
@@ -238,10 +250,10 @@ class TUBA(Contrastive):
 
 @final
 class InfoNCE(Contrastive):
-    r"""Which x belongs to $y_j$: $\mathbb E[\log e^{f(x_j, y_j)} / \frac 1N \sum_i e^{f(x_i, y_j)}] \le I(X; Y)$ in nats.
+    r"""Which x belongs to $y_j$ (van den Oord et al., 2018).
 
-    A lower bound in expectation for any batch, and never more than $\log N$ (van den Oord et al., 2018). Under
-    ``preset="paper"`` the score goes through softplus.
+    $\mathbb E[f(x_j, y_j) - \log \frac 1N \sum_i e^{f(x_i, y_j)}] \le I(X; Y)$ in nats: a lower bound in expectation
+    for any batch, and never more than $\log N$. Under ``preset="paper"`` the score goes through softplus.
 
     Args:
         x_dim: Dimension of x.
@@ -257,11 +269,11 @@ class InfoNCE(Contrastive):
 
     facts = Facts("gradient ascent on the bound", "all pairs of the batch", "N, in blocks", "van den Oord et al. 2018")
 
+    def __init__(self, x_dim: int, y_dim: int | None = None, *, y_classes: int | None = None, **options: Any) -> None:
+        super().__init__(x_dim, y_dim, y_classes=y_classes, pairs="batch", **options)
+
     def _output(self, published: bool) -> nn.Module:
         return nn.Softplus() if published else nn.Identity()
-
-    def _negative(self, x: Tensor, y: Tensor) -> Tensor:
-        return self.critic.columns(x, y, lambda block, first: bounds.log_mean_exp(block))
 
     def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
         return bounds.info_nce(joint, negative)
@@ -303,7 +315,7 @@ class SMILE(Contrastive):
         gradient: str = "js",
         **options: Any,
     ) -> None:
-        super().__init__(x_dim, y_dim, y_classes=y_classes, **options)
+        super().__init__(x_dim, y_dim, y_classes=y_classes, pairs="all", **options)
         one_of("gradient", gradient, tuple(OBJECTIVES))
         if not tau > 0:
             raise ValueError(f"tau is {tau}; expected a positive number of nats, infinity for no clipping")
@@ -320,9 +332,9 @@ class SMILE(Contrastive):
         return bounds.donsker_varadhan(joint, negative)
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        y = self._numbers(x, y)
-        reduction, objective = OBJECTIVES[self.gradient]
-        return -objective(self.critic(x, y), self._others(x, y, reduction)).mean()
+        y = self._encoded(x, y)
+        average, objective = OBJECTIVES[self.gradient]
+        return -objective(self.critic(x, y), self._reduced(x, y, average)).mean()
 
 
 def _nwj_of_ratio(joint: Tensor, negative: Tensor) -> Tensor:

@@ -28,7 +28,7 @@ class Critic(nn.Module, ABC):
         return self._join(*self._features(x, y))
 
     def matrix(self, x: Tensor, y: Tensor) -> Tensor:
-        """Score all pairs: (N, M), a row for each x and a column for each y. It exists as a whole; compare ``columns``."""
+        """Score all pairs: (N, M), a row for each x and a column for each y, held as a whole."""
         u, v = self._features(x, y)
         return self._join_all(u, v)
 
@@ -129,7 +129,7 @@ class Concatenated(Critic):
         _check(hidden=hidden, layers=layers)
         self.x_dim, self.hidden, self.layers = x_dim, hidden, layers
         self.first = Linear(x_dim + y_dim, hidden)
-        self.rest = nn.Sequential(nn.ReLU(), MLP(hidden, 1, (hidden,) * (layers - 1), nn.ReLU))
+        self.rest = nn.Sequential(nn.ReLU(inplace=True), MLP(hidden, 1, (hidden,) * (layers - 1), nn.ReLU))
         self.output = nn.Identity() if output is None else output
 
     @property
@@ -141,7 +141,7 @@ class Concatenated(Critic):
         return nn.functional.linear(x, weight[:, : self.x_dim], bias), y @ weight[:, self.x_dim :].T
 
     def _join(self, u: Tensor, v: Tensor) -> Tensor:
-        return self.output(self.rest(u + v).squeeze(-1))
+        return self.output(self.rest(u + v).squeeze(-1))  # the sum is new: ReLU may overwrite it
 
     def _join_all(self, u: Tensor, v: Tensor) -> Tensor:
         return self._join(u.unsqueeze(1), v)  # (N, 1, h) and (B, h)
@@ -170,18 +170,16 @@ def by_blocks(function: Callable[[slice], Tensor], rows: int, numbers: int) -> T
     return torch.cat([function(at) for at in blocks])
 
 
-def shuffled(x: Tensor, *, random: bool) -> Tensor:
-    """Pair every row with another: move the rows of x (N, dim) on in a circle.
+def shuffled(x: Tensor) -> Tensor:
+    """Put another row in the place of each of at least two: all move on in a circle, by a number drawn at random.
 
-    Args:
-        x: At least two rows.
-        random: By a number of rows that torch's global generator draws; otherwise by half of them, always the same.
+    torch's global generator draws it. Over the draws every row meets every other equally often.
 
     Example:
-        >>> shuffled(torch.arange(4), random=False)
-        tensor([2, 3, 0, 1])
+        >>> shuffled(torch.arange(2))
+        tensor([1, 0])
     """
-    return x.roll(int(torch.randint(1, len(x), ())) if random else len(x) // 2, 0)
+    return x.roll(int(torch.randint(1, len(x), ())), 0)
 
 
 def _check(**counts: int) -> None:

@@ -1,0 +1,6 @@
+"""Estimators of mutual information behind one interface, and ``mi``, which makes them by name."""
+
+from infoknife.information.base import Bound, Facts, MutualInformation
+from infoknife.information.catalogue import estimators, mi
+
+__all__ = ["Bound", "Facts", "MutualInformation", "estimators", "mi"]

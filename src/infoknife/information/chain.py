@@ -1,0 +1,88 @@
+r"""KNIFE's mutual information by the chain rule: linear chains with one-dimensional kernels.
+
+A chain is the density $p(t \mid \phi) = \lvert\det L\rvert \prod_i q_i(\varepsilon_i)$ with
+$\varepsilon = L\,(t - B\phi)$ and L lower-triangular: the chain rule over coordinates with linear conditional means.
+L and B are in closed form from running second moments, so that they follow a moving distribution.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from infoknife import kernels
+
+__all__ = ["ColumnKernels", "Moments", "factor_of", "regression_of"]
+
+RIDGE = 1e-4  # added to the features' second moments, which are about one
+FLOOR = 1e-6  # least variance of an innovation
+
+
+class Moments(nn.Module):
+    """Running second moments of columns that are about standardised.
+
+    Args:
+        columns: How many.
+        momentum: Step towards the moments of a batch.
+    """
+
+    matrix: Tensor
+
+    def __init__(self, columns: int, momentum: float = 0.01) -> None:
+        super().__init__()
+        self.momentum = momentum
+        self.register_buffer("matrix", torch.eye(columns))
+
+    def initialize(self, w: Tensor) -> None:
+        """Take the moments of w (N, columns)."""
+        self.matrix = w.T @ w / len(w)
+
+    def update(self, w: Tensor) -> None:
+        """Step towards the moments of the batch w (N, columns); the tensor is replaced, never overwritten."""
+        self.matrix = torch.lerp(self.matrix, w.T @ w / len(w), self.momentum)
+
+
+def regression_of(features: Tensor, cross: Tensor) -> Tensor:
+    """Slope B (F, T) of the regression of T targets on F features, from moments (F, F) and (F, T)."""
+    ridge = RIDGE * torch.eye(len(features), dtype=features.dtype, device=features.device)
+    return torch.cholesky_solve(cross, torch.linalg.cholesky(features + ridge))
+
+
+def factor_of(moments: Tensor) -> tuple[Tensor, Tensor]:
+    """The lower-triangular L with L S L' = I for moments S (..., d, d), and log det L."""
+    eye = torch.eye(moments.shape[-1], dtype=moments.dtype, device=moments.device)
+    chol = torch.linalg.cholesky(moments + FLOOR * eye)
+    factor = torch.linalg.solve_triangular(chol, eye.expand_as(chol), upper=False)
+    return factor, factor.diagonal(0, -2, -1).log().sum(-1)
+
+
+class ColumnKernels(nn.Module):
+    """One-dimensional KNIFE for every column, `eq:knife` with d = 1, for columns that are about standardised.
+
+    Args:
+        columns: How many columns.
+        components: Number of kernels a column.
+    """
+
+    def __init__(self, columns: int, components: int) -> None:
+        super().__init__()
+        centres = torch.special.ndtri((torch.arange(components) + 0.5) / components)
+        self.logits = nn.Parameter(torch.zeros(columns, components))
+        self.means = nn.Parameter(centres.repeat(columns, 1))
+        self.log_diagonal = nn.Parameter(torch.full((columns, components), 0.5 * math.log(components)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Log-density of every entry of x (N, columns), in nats: (N, columns)."""
+        log_weights = torch.log_softmax(self.logits.to(x.dtype), -1)
+        return kernels.columns(x, log_weights, self.means.to(x.dtype), self.log_diagonal.to(x.dtype))
+
+    def initialize(self, x: Tensor) -> None:
+        """Put the means at quantiles of x (N, columns), with widths that bridge the gaps between them."""
+        K = self.means.shape[1]
+        levels = (torch.arange(K) + 0.5).to(x) / K
+        means = torch.quantile(x[:100_000], levels, 0).T  # columns K
+        gaps = (means[:, 2:] - means[:, :-2]) / 2 if K > 2 else x.new_ones(len(means), 1)
+        gaps = torch.cat([gaps[:, :1], gaps, gaps[:, -1:]], 1)[:, :K]
+        self.means.copy_(means)
+        self.log_diagonal.copy_(-gaps.clamp_min(1e-3).log())
+        self.logits.zero_()

@@ -1,0 +1,161 @@
+r"""Differences of entropies: $I(X; Y) = h(X) - h(X \mid Y)$ with a density for each (`eq:MI`)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from infoknife.densities import KNIFE, Density, Gaussian, Logistic, Schraudolph
+from infoknife.densities.base import one_of
+from infoknife.information.base import Facts, MutualInformation
+
+__all__ = ["ClassDifference", "Difference"]
+
+DENSITIES: dict[str, Callable[..., Density]] = {
+    "knife": KNIFE,
+    "doe": Gaussian,
+    "doe-logistic": Logistic,
+    "schraudolph": Schraudolph,
+}
+
+
+class Difference(MutualInformation):
+    r"""$\hat I(X; Y) = \hat h(X) - \hat h(X \mid Y)$ for two continuous variables (`eq:MI`), or with the sides exchanged.
+
+    Marginal and conditional density are of one kind and learn each by its own likelihood, the marginal at
+    ``marginal_rate`` times the learning rate (section A.3). A difference of two upper bounds is no bound.
+
+    Args:
+        x_dim: Dimension of x.
+        y_dim: Dimension of y.
+        density: ``"knife"``, ``"doe"`` (Gaussian), ``"doe-logistic"`` or ``"schraudolph"``.
+        given: The side that is conditioned on, ``"y"`` or ``"x"``.
+        marginal_rate: Learning rate of the marginal density in units of the conditional's.
+        marginal_options: Options of the marginal density alone.
+        **options: Options of both densities; those that only a conditional one has are fine.
+
+    Example:
+        >>> x = torch.randn(5000, 2, generator=torch.Generator().manual_seed(0))
+        >>> y = torch.cat([x, x[:, :1]], 1) + torch.randn(5000, 3, generator=torch.Generator().manual_seed(1))
+        >>> estimator = Difference(2, 3, density="doe").initialize(x, y)
+        >>> bool(estimator(x, y) > 0.5)
+        True
+    """
+
+    bound = None
+    facts = Facts("likelihood of each entropy", "no", "N M d", "McAllester & Stratos 2020; Pichler et al. 2022, eq:MI")
+
+    def __init__(
+        self,
+        x_dim: int,
+        y_dim: int | None = None,
+        *,
+        density: str = "knife",
+        given: str = "y",
+        marginal_rate: float = 1.0,
+        marginal_options: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(x_dim, y_dim)
+        one_of("density", density, tuple(DENSITIES))
+        one_of("given", given, ("x", "y"))
+        assert y_dim is not None
+        if not marginal_rate > 0:
+            raise ValueError(f"marginal_rate is {marginal_rate}; expected a positive number")
+        target, condition = (x_dim, y_dim) if given == "y" else (y_dim, x_dim)
+        self.given, self.marginal_rate = given, marginal_rate
+        make = DENSITIES[density]
+        self.marginal = make(target, **options | (marginal_options or {}))
+        self.conditional = make(target, given_dim=condition, **options)
+
+    def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
+        """Give one group for each density: the marginal learns at ``marginal_rate`` times ``lr``."""
+        return [self._group([self.conditional], lr), self._group([self.marginal], lr * self.marginal_rate)]
+
+    def _sides(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return (x, y) if self.given == "y" else (y, x)
+
+    def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
+        target, condition = self._sides(x, y)
+        return self.conditional.log_prob(target, condition) - self.marginal.log_prob(target)
+
+    def _loss(self, x: Tensor, y: Tensor) -> Tensor:
+        target, condition = self._sides(x, y)
+        loss: Tensor = self.marginal(target) + self.conditional(target, condition)
+        return loss
+
+    def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
+        target, condition = self._sides(x, y)
+        self.marginal.initialize(target, seed=_seed(generator))
+        self.conditional.initialize(target, condition, seed=_seed(generator))
+
+
+class ClassDifference(MutualInformation):
+    r"""$\hat I(X; S) = \hat h(X) - \hat h(X \mid S)$ for classes, with the marginal as the mixture of the conditionals.
+
+    $\hat p(x) = \sum_s \hat p(s)\, \hat p(x \mid s)$ with running class frequencies (`eq:mi_knife_doe`), one set of
+    parameters a class. The value is $H(S)$ minus the cross-entropy of the classifier that the densities imply, so on
+    fresh rows it is a lower bound of the mutual information in expectation. Classes that a batch lacks do no harm.
+
+    Args:
+        x_dim: Dimension of x.
+        y_classes: Number of classes.
+        density: ``"knife"``, ``"doe"`` (Gaussian), ``"doe-logistic"`` or ``"schraudolph"``.
+        momentum: Step of the running class frequencies.
+        **options: Options of the density.
+
+    Example:
+        >>> s = torch.arange(2000) % 2
+        >>> x = torch.randn(2000, 1, generator=torch.Generator().manual_seed(0)) + 8 * s[:, None]
+        >>> estimator = ClassDifference(1, y_classes=2, components=4).initialize(x, s, seed=0)
+        >>> round(estimator(x, s).item(), 2)  # log 2
+        0.69
+    """
+
+    bound = "lower"
+    facts = Facts("likelihood of each class", "no", "N M d", "Pichler et al. 2022, eq:mi_knife_doe")
+
+    frequencies: Tensor
+
+    def __init__(
+        self,
+        x_dim: int,
+        y_dim: int | None = None,
+        *,
+        y_classes: int | None = None,
+        density: str = "knife",
+        momentum: float = 0.01,
+        **options: Any,
+    ) -> None:
+        super().__init__(x_dim, y_dim, y_classes=y_classes)
+        one_of("density", density, tuple(DENSITIES))
+        assert y_classes is not None
+        self.momentum = momentum
+        self.conditional = DENSITIES[density](x_dim, given_classes=y_classes, **options)
+        self.register_buffer("frequencies", torch.full((y_classes,), 1 / y_classes))
+
+    def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
+        assert self.y_classes is not None
+        every = [self.conditional.log_prob(x, torch.full_like(y, label)) for label in range(self.y_classes)]
+        log_prob = torch.stack(every, -1)  # N C
+        marginal = torch.logsumexp(log_prob + self.frequencies.to(x.dtype).log(), -1)
+        return log_prob.gather(-1, y.unsqueeze(-1)).squeeze(-1) - marginal
+
+    def _loss(self, x: Tensor, y: Tensor) -> Tensor:
+        if self.training and torch.is_grad_enabled():
+            self.frequencies = torch.lerp(self.frequencies, self._counts(y) / len(y), self.momentum)
+        loss: Tensor = self.conditional(x, y)
+        return loss
+
+    def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
+        counts = self._counts(y) + 0.5  # a class that is not there yet keeps a little weight
+        self.frequencies = counts / counts.sum()
+        self.conditional.initialize(x, y, seed=_seed(generator))
+
+    def _counts(self, y: Tensor) -> Tensor:
+        return torch.bincount(y, minlength=self.y_classes or 0).to(self.frequencies)
+
+
+def _seed(generator: torch.Generator) -> int:
+    return int(torch.randint(2**62, (), generator=generator))

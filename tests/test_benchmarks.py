@@ -1,0 +1,69 @@
+"""The benchmark's yardstick is the same density, and the command runs."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from benchmarks.growth import slope
+from benchmarks.rows import Bar, Row
+from benchmarks.textbook import Textbook
+
+from infoknife import KNIFE
+from infoknife.densities.banks import SharedKernels
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def knife() -> KNIFE:
+    """A density that is not standardised, with parameters that are all different, in float64."""
+    generator, knife = torch.Generator().manual_seed(0), KNIFE(dim=3, components=5).double().eval()
+    with torch.no_grad():
+        for parameter in knife.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator))
+    return knife
+
+
+def test_the_textbook_formula_agrees_with_knife(knife: KNIFE) -> None:
+    x = torch.randn(20, 3, dtype=torch.double, generator=torch.Generator().manual_seed(1))
+    textbook = Textbook.of(knife)
+    fused, plain = knife(x), textbook(x)
+    torch.testing.assert_close(fused, plain, rtol=1e-12, atol=0)
+    fused.backward()
+    plain.backward()
+    bank = knife.bank
+    assert isinstance(bank, SharedKernels)
+    pairs = [  # what is stored is in units, which the chain rule brings back
+        (bank.logits, textbook.logits, 1.0),
+        (bank.means, textbook.means, bank.units.mean),
+        (bank.shape["log_diagonal"], textbook.log_diagonal, bank.units.diagonal),
+        (bank.shape["lower"], textbook.lower, bank.units.lower),
+    ]
+    for stored, value, unit in pairs:
+        assert stored.grad is not None
+        assert value.grad is not None
+        torch.testing.assert_close(stored.grad, unit * value.grad, rtol=1e-9, atol=1e-12)
+
+
+def test_the_command_measures_everything(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(tmp_path / "rows.json")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    records = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))
+    assert records["threads"] == 1
+    assert len(records["rows"]) == 8
+    for row in records["rows"]:
+        assert row["what"] in done.stdout
+        assert row["met"] is None
+
+
+@pytest.mark.parametrize(("bar", "met"), [(None, None), (Bar(8), True), (Bar(8, at_least=False), False)])
+def test_a_row_knows_whether_its_bar_is_met(bar: Bar | None, met: bool | None) -> None:
+    assert Row("speed", "1, 1, 1", 9.0, "x", bar).met is met
+
+
+def test_slope_finds_an_exponent() -> None:
+    assert slope([1, 2, 4], [3.0, 3.0 * 2**1.5, 3.0 * 4**1.5]) == pytest.approx(1.5)
