@@ -1,8 +1,9 @@
 """Measure information and train with it: entropy and mutual information, differentiable, on PyTorch."""
 
-from infoknife import kernels, theory, transforms
+from infoknife import kernels, tasks, theory, transforms
 from infoknife._version import __version__
 from infoknife.densities import KNIFE, Density, Gaussian, Logistic, Parzen, Schraudolph
+from infoknife.information import MutualInformation, mi
 from infoknife.training import History, fit
 from infoknife.transforms import Standardize, Whiten
 
@@ -12,6 +13,7 @@ __all__ = [
     "Gaussian",
     "History",
     "Logistic",
+    "MutualInformation",
     "Parzen",
     "Schraudolph",
     "Standardize",
@@ -19,6 +21,8 @@ __all__ = [
     "__version__",
     "fit",
     "kernels",
+    "mi",
+    "tasks",
     "theory",
     "transforms",
 ]

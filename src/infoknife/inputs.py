@@ -5,13 +5,24 @@ Nothing is cast or dropped in silence. What cannot be used raises ``TypeError`` 
 """
 
 import math
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["check_finite", "class_codes", "is_transformed", "matrix", "tensor"]
+__all__ = [
+    "check_count",
+    "check_finite",
+    "check_whole",
+    "class_codes",
+    "is_functional",
+    "is_transformed",
+    "matrix",
+    "one_of",
+    "tensor",
+]
 
 
 def tensor(value: Any, name: str) -> Tensor:
@@ -21,7 +32,7 @@ def tensor(value: Any, name: str) -> Tensor:
     if hasattr(value, "to_numpy"):
         value = value.to_numpy()
     if isinstance(value, (list, tuple, int)):
-        value = np.asarray(value)
+        value = _array(value, name)
     if not isinstance(value, (np.ndarray, np.generic)):
         raise TypeError(
             f"{name} is a {type(value).__name__}; expected a torch tensor, a numpy array, or a pandas or polars "
@@ -31,9 +42,23 @@ def tensor(value: Any, name: str) -> Tensor:
         raise TypeError(
             f"{name} has dtype {value.dtype}; expected numbers. Select numeric columns or encode the others"
         )
+    if value.dtype.itemsize > 8:
+        raise TypeError(f"{name} has dtype {value.dtype}, which torch does not have; use {name}.astype('float64')")
+    if not value.dtype.isnative:
+        value = value.astype(value.dtype.newbyteorder("="))
     if not value.flags.writeable or any(step < 0 for step in value.strides):
         value = value.copy()  # torch tensors cannot be read-only or run backwards
     return torch.as_tensor(value)
+
+
+def _array(value: Any, name: str) -> Any:
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise ValueError(
+            f"{name} is a {type(value).__name__} that is no array, perhaps with rows of unequal length; "
+            f"expected as many numbers in every row"
+        ) from None
 
 
 def matrix(value: Any, name: str, *, dim: int | None = None, rows: int | None = None) -> Tensor:
@@ -106,6 +131,32 @@ def _check_rows(x: Tensor, name: str, rows: int | None) -> None:
         raise ValueError(f"{name} has {x.shape[0]} rows; expected {rows}, one for each row of the samples")
 
 
+def check_count(name: str, value: int) -> int:
+    """Give ``value`` as an int; raise where it is not a whole number of at least one."""
+    count = check_whole(name, value)
+    if count < 1:
+        raise ValueError(f"{name} is {count}; expected at least 1")
+    return count
+
+
+def check_whole(name: str, value: int) -> int:
+    """Give ``value`` as an int; raise where it is not a whole number, of Python or of numpy."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} is {value!r}, a {type(value).__name__}; expected a whole number")
+    return int(value)
+
+
+def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Raise where ``value`` is none of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}")
+
+
 def is_transformed() -> bool:
     """Whether torch.compile or a torch.func transform is looking, where a value cannot decide what runs."""
-    return torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None
+    return torch.compiler.is_compiling() or is_functional()
+
+
+def is_functional() -> bool:
+    """Whether a torch.func transform is running, whose tensors must not be kept; a compiled one sees to that itself."""
+    return not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None

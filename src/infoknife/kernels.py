@@ -25,6 +25,8 @@ from infoknife.inputs import is_transformed
 
 __all__ = ["Units", "columns", "diagonal", "full", "full_scores", "low_rank"]
 
+_NOTHING = -60.0  # log of a responsibility that does not matter; a few nats further, denormal numbers are slow
+_NARROW = 32  # below this dimension the product that gives the factors' gradient is quicker transposed
 _BLOCK = 2**18  # elements of a work array: 1 MB of float32, which stays in the cache
 
 
@@ -51,7 +53,7 @@ def full(
         log_weights: $\log u_m$, (M,) or (N, M), normalised.
         means: $b_m$, (M, d) or (N, M, d).
         log_diagonal: $\ell_m$, (M, d) or (N, M, d).
-        lower: (M, d, d) or (N, M, d, d); the diagonal and what is above it are not read.
+        lower: (M, d, d) or (N, M, d, d); the diagonal and what is above it do not count, but must be finite.
         units: What means, log-diagonal and lower part are multiplied by before use.
 
     Returns:
@@ -62,7 +64,7 @@ def full(
         >>> full(x, torch.zeros(1), zero, zero, torch.zeros(1, 2, 2))  # -log(2 pi)
         tensor([-1.8379])
     """
-    if _shared(log_weights, means, log_diagonal) and not is_transformed():
+    if lower.dim() == 3 and _shared(log_weights, means, log_diagonal) and not is_transformed():
         return _apply(_Full, units, x, log_weights, means, log_diagonal, lower)
     return _plain_full(units, x, log_weights, means, log_diagonal, lower)
 
@@ -78,7 +80,7 @@ def full_scores(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Ten
         torch.Size([1, 1])
     """
     with torch.no_grad():
-        quadratic, _ = _quadratic(x, means, _factor(log_diagonal, lower, 1.0), keep=False)
+        quadratic, _ = _quadratic(x, means, _factor(log_diagonal, lower, _mask(lower, 1.0)), keep=False)
         return quadratic.mul_(-0.5).add_((log_weights + log_diagonal.sum(-1) - _log_norm(x)).unsqueeze(-1))
 
 
@@ -128,10 +130,10 @@ def low_rank(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor
     y = (_each_kernel(x) - means) * log_diagonal.exp()  # N M d
     inner = factor.mT @ factor  # ... M r r
     chol = torch.linalg.cholesky(inner + torch.eye(inner.shape[-1], dtype=x.dtype, device=x.device))
-    whiten = torch.linalg.solve_triangular(chol, factor.mT, upper=False)  # ... M r d
-    z = (whiten @ y.unsqueeze(-1)).squeeze(-1)  # N M r
+    latent = torch.cholesky_solve(factor.mT @ y.unsqueeze(-1), chol)  # N M r 1, the mean of the latent part given y
+    rest = y - (factor @ latent).squeeze(-1)
     log_det = log_diagonal.sum(-1) - chol.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-    quadratic = y.square().sum(-1) - z.square().sum(-1)
+    quadratic = rest.square().sum(-1) + latent.squeeze(-1).square().sum(-1)  # a sum of squares: nothing cancels
     return torch.logsumexp(log_weights + log_det - 0.5 * quadratic, -1) - _log_norm(x)
 
 
@@ -178,7 +180,7 @@ def _plain_full(
         log_diagonal * units.diagonal,
         lower.tril(-1) * units.lower,
     )
-    if factor.dim() == 3:  # one product for all points and kernels, as in the fused pass
+    if factor.dim() == 3 and means.dim() == 2:  # one product for all points and kernels, as in the fused pass
         y = torch.einsum("mij,nj->nmi", factor, x) - torch.einsum("mij,mj->mi", factor, means)
         y = y + (x.unsqueeze(-2) - means) * log_diagonal.exp()
     else:
@@ -213,33 +215,42 @@ def _mix(quadratic: Tensor, constant: Tensor) -> tuple[Tensor, Tensor]:
     """From squared norms (..., M, N), which are overwritten, log-density (..., N) and responsibilities (..., M, N)."""
     score = quadratic.mul_(-0.5).add_(constant.unsqueeze(-1))
     largest = score.amax(-2, keepdim=True).clamp_min_(torch.finfo(score.dtype).min)  # finite if all kernels underflow
-    mass = score.sub_(largest).exp_()
+    mass = torch.threshold_(score.sub_(largest), _NOTHING, -math.inf).exp_()
     total = mass.sum(-2, keepdim=True)
     mass.div_(total)
     return total.log_().add_(largest).squeeze(-2), mass
+
+
+def _must_be_plain(grad: Tensor) -> bool:
+    """Whether the backward pass is itself differentiated, or has a batch of gradients to carry."""
+    return torch.is_grad_enabled() or torch._C._functorch.is_legacy_batchedtensor(grad)
 
 
 def _plain_backward(
     plain: Callable[..., Tensor], units: Units, inputs: Sequence[Tensor], grad: Tensor
 ) -> tuple[Tensor | None, ...]:
     """The gradients of the hand-written pass as differentiable functions of the inputs, for a second derivative."""
-    wanted = [tensor for tensor in inputs if tensor.requires_grad]
-    grads = iter(torch.autograd.grad(plain(units, *inputs), wanted, grad, create_graph=True))
+    wanted, twice = [tensor for tensor in inputs if tensor.requires_grad], torch.is_grad_enabled()
+    with torch.enable_grad():
+        grads = iter(torch.autograd.grad(plain(units, *inputs), wanted, grad, create_graph=twice))
     return None, None, *(next(grads) if tensor.requires_grad else None for tensor in inputs)
 
 
-def _factor(log_diagonal: Tensor, lower: Tensor, unit: float) -> Tensor:
-    factor = lower.tril(-1)
-    if unit != 1:
-        factor.mul_(unit)
+def _factor(log_diagonal: Tensor, lower: Tensor, mask: Tensor) -> Tensor:
+    factor = lower * mask
     factor.diagonal(0, 1, 2).copy_(log_diagonal.exp())
     return factor
+
+
+def _mask(lower: Tensor, unit: float) -> Tensor:
+    """The unit below the diagonal and zero elsewhere, (d, d): cuts a triangle and changes units in one pass."""
+    return lower.new_full(lower.shape[-2:], unit).tril_(-1)
 
 
 def _quadratic(x: Tensor, means: Tensor, factor: Tensor, keep: bool) -> tuple[Tensor, list[Tensor]]:
     """Squared norms of y = L (x - b), (M, N), and the blocks of y (B, d, N) if they are to be kept."""
     (M, d), N = means.shape, len(x)
-    offset = torch.bmm(factor, means.unsqueeze(-1))  # M d 1
+    offset = torch.bmm(means.unsqueeze(1), factor.mT).view(M, d, 1)
     quadratic, kept = x.new_empty(M, N), []
     for block in _blocks(M, d * N):
         y = torch.mm(factor[block].view(-1, d), x.t()).view(-1, d, N).sub_(offset[block])
@@ -254,7 +265,7 @@ class _Full(torch.autograd.Function):
     def forward(ctx: Any, keep: bool, units: Units, *inputs: Tensor) -> Tensor:
         x, log_weights, means, log_diagonal, lower = inputs
         means, log_diagonal = means * units.mean, log_diagonal * units.diagonal
-        factor = _factor(log_diagonal, lower, units.lower)
+        factor = _factor(log_diagonal, lower, _mask(lower, units.lower))
         quadratic, kept = _quadratic(x, means, factor, keep)
         log_density, mass = _mix(quadratic, log_weights + log_diagonal.sum(-1) - _log_norm(x))
         if keep:
@@ -266,7 +277,7 @@ class _Full(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         saved, units = ctx.saved_tensors, ctx.units
         inputs, (means, factor, mass, *kept) = saved[:5], saved[5:]
-        if torch.is_grad_enabled():
+        if _must_be_plain(grads[0]):
             return _plain_backward(_plain_full, units, inputs, grads[0])
         x = inputs[0]
         (M, d), N = means.shape, len(x)
@@ -279,15 +290,18 @@ class _Full(torch.autograd.Function):
             torch.sum(pull, 2, out=moment[block])
             pull = pull.view(-1, N)
             into = to_factor[block].view(-1, d)
-            torch.addmm(into, pull, rows.t(), beta=0, alpha=-units.lower, out=into)
+            if d < _NARROW:
+                into.copy_(torch.mm(rows, pull.t()).t())
+            else:
+                torch.mm(pull, rows.t(), out=into)
             if to_x is not None:
                 to_x.addmm_(factor[block].view(-1, d).t(), pull, alpha=-1)
         to_means = torch.bmm(moment.unsqueeze(1), factor).squeeze(1).mul_(units.mean)
-        to_factor.addcmul_(moment.unsqueeze(2), means.unsqueeze(1), value=units.lower)
+        torch.addcmul(to_factor, moment.unsqueeze(2), means.unsqueeze(1), value=-1, out=to_factor)  # minus the gradient
         slope = to_factor.diagonal(0, 1, 2) * factor.diagonal(0, 1, 2)  # the diagonal is exp(units * stored)
-        to_diagonal = slope.mul_(units.diagonal / units.lower).add_(total.unsqueeze(-1), alpha=units.diagonal)
+        to_diagonal = slope.neg_().add_(total.unsqueeze(-1)).mul_(units.diagonal)
         to_points = None if to_x is None else to_x.t()
-        return None, None, to_points, total, to_means, to_diagonal, to_factor.tril_(-1)
+        return None, None, to_points, total, to_means, to_diagonal, to_factor.mul_(_mask(factor, -units.lower))
 
 
 class _Diagonal(torch.autograd.Function):
@@ -306,7 +320,7 @@ class _Diagonal(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         *inputs, scale, mass = ctx.saved_tensors
-        if torch.is_grad_enabled():
+        if _must_be_plain(grads[0]):
             return _plain_backward(_plain_diagonal, PLAIN, inputs, grads[0])
         x, _, means, _ = inputs
         (M, d), N = means.shape, len(x)
@@ -343,7 +357,7 @@ class _Columns(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         *inputs, scale, y, mass = ctx.saved_tensors
-        if torch.is_grad_enabled():
+        if _must_be_plain(grads[0]):
             return _plain_backward(_plain_columns, PLAIN, inputs, grads[0])
         mass = mass * grads[0].t().unsqueeze(1)
         pull = mass * y

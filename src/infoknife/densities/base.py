@@ -7,10 +7,10 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from infoknife.inputs import class_codes, matrix
+from infoknife.inputs import check_count, class_codes, is_functional, matrix, one_of
 from infoknife.transforms import Standardize, Transform
 
-__all__ = ["Density"]
+__all__ = ["Density", "check_count", "full_precision", "generator_of", "one_of"]
 
 
 class Density(nn.Module, ABC):
@@ -33,14 +33,13 @@ class Density(nn.Module, ABC):
 
     def __init__(self, dim: int, given_dim: int | None, given_classes: int | None, transform: Transform) -> None:
         super().__init__()
-        for name, value in (("dim", dim), ("given_dim", given_dim), ("given_classes", given_classes)):
-            if value is not None:
-                check_count(name, value)
+        self.dim = check_count("dim", dim)
+        self.given_dim = None if given_dim is None else check_count("given_dim", given_dim)
+        self.given_classes = None if given_classes is None else check_count("given_classes", given_classes)
         if given_dim is not None and given_classes is not None:
             raise ValueError(
                 "given_dim and given_classes are both set; expected one: the condition is continuous or classes"
             )
-        self.dim, self.given_dim, self.given_classes = dim, given_dim, given_classes
         self.transform = transform
         self.given_transform = None if given_dim is None else Standardize(given_dim)
         self.register_buffer("initialized", torch.tensor(False))
@@ -51,7 +50,7 @@ class Density(nn.Module, ABC):
         In training mode, with gradients on, the running statistics of the transform follow the batch.
         """
         x, given = self._checked(x, given)
-        if self.training and torch.is_grad_enabled():
+        if self.training and torch.is_grad_enabled() and not is_functional():
             self._follow(x, given)
         return -self._evaluate(x, given).mean()
 
@@ -67,13 +66,8 @@ class Density(nn.Module, ABC):
             given: The condition, n rows or a single one for all.
             seed: Makes the draw repeatable; without it torch's global generator decides.
         """
-        check_count("n", n)
-        given = self._condition(given, None)
-        if given is not None:
-            if len(given) not in (1, n):
-                raise ValueError(f"given has {len(given)} rows; expected n={n}, one for each sample, or a single one")
-            given = given.expand(n, *given.shape[1:])
-        with torch.no_grad():
+        given = self._rows(n, given)
+        with torch.no_grad(), full_precision(self.initialized.device.type):
             return self.transform.inverse(self._sample(n, self._coordinates(given), generator_of(seed)))
 
     def initialize(self, x: Any, given: Any = None, *, seed: int | None = None) -> Self:
@@ -88,14 +82,14 @@ class Density(nn.Module, ABC):
         if len(x) < 2:
             raise ValueError("x has 1 row; expected at least 2 to start from. Collect more samples")
         dtype = torch.promote_types(x.dtype, torch.float32)
-        self.to(dtype)
-        x = x.detach().to(dtype)
-        with torch.no_grad():
-            self.transform.initialize(x)
+        with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
+            self.to(dtype)
+            x, given = _kept(x.to(dtype)), None if given is None else _kept(given)
+            self._fit_transform(x)
             if self.given_transform is not None and given is not None:
-                self.given_transform.initialize(given.detach().to(dtype), "given")
+                self.given_transform.initialize(given.to(dtype), "given")
             self._initialize(self.transform(x)[0], self._coordinates(given, dtype), generator_of(seed))
-        self.initialized = torch.ones_like(self.initialized)
+            self.initialized = torch.ones_like(self.initialized)
         return self
 
     def extra_repr(self) -> str:
@@ -117,6 +111,9 @@ class Density(nn.Module, ABC):
     @abstractmethod
     def _initialize(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         """Set the parameters from the samples u (N, dim) in the transform's coordinates."""
+
+    def _fit_transform(self, x: Tensor) -> None:
+        self.transform.initialize(x)
 
     def _evaluate(self, x: Tensor, given: Tensor | None) -> Tensor:
         with full_precision(x.device.type):  # the computation follows the precision of x, but for half precision
@@ -169,20 +166,11 @@ def full_precision(device: str) -> AbstractContextManager[None]:
     return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else nullcontext()
 
 
-def check_count(name: str, value: int) -> None:
-    """Raise where ``value`` is not a whole number of at least one."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} is {value!r}, a {type(value).__name__}; expected a whole number")
-    if value < 1:
-        raise ValueError(f"{name} is {value}; expected at least 1")
-
-
-def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Raise where ``value`` is none of the choices."""
-    if value not in choices:
-        raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}")
-
-
 def generator_of(seed: int | None) -> torch.Generator:
     """A generator of its own for each seed; without one the seed comes from torch's global generator."""
     return torch.Generator().manual_seed(int(torch.randint(2**62, ())) if seed is None else seed)
+
+
+def _kept(x: Tensor) -> Tensor:
+    """A tensor that the module may keep: detached, and no tensor of inference mode, which could not be trained."""
+    return x.clone() if x.is_inference() else x.detach()

@@ -69,7 +69,7 @@ class MutualInformation(nn.Module, ABC):
         return self._in_coordinates(self._value, *self._checked(x, y))
 
     def pointwise(self, x: Tensor, y: Tensor) -> Tensor:
-        """Give the estimate's part of every row, in nats: (N,). Where the estimate is a mean, this is what it averages."""
+        """Give every row's part of the estimate, in nats: (N,). Where the estimate is a mean, it is theirs."""
         return self._in_coordinates(self._pointwise, *self._checked(x, y))
 
     def loss(self, x: Tensor, y: Tensor) -> Tensor:
@@ -120,10 +120,10 @@ class MutualInformation(nn.Module, ABC):
         """Give the training loss in standardised coordinates; inputs are detached."""
 
     def _value(self, x: Tensor, y: Tensor) -> Tensor:
-        """Give the estimate in standardised coordinates: the mean of the pointwise values unless it is something else."""
+        """Give the estimate in standardised coordinates: the pointwise values' mean, unless it is something else."""
         return self._pointwise(x, y).mean()
 
-    def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:  # noqa: B027 (networks start at random)
+    def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         """Set the parameters from standardised rows; networks may stay as they are."""
 
     def _checked(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:

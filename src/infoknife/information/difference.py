@@ -21,7 +21,7 @@ DENSITIES: dict[str, Callable[..., Density]] = {
 
 
 class Difference(MutualInformation):
-    r"""$\hat I(X; Y) = \hat h(X) - \hat h(X \mid Y)$ for two continuous variables (`eq:MI`), or with the sides exchanged.
+    r"""$\hat I(X; Y) = \hat h(X) - \hat h(X \mid Y)$ for continuous variables (`eq:MI`), or the sides exchanged.
 
     Marginal and conditional density are of one kind and learn each by its own likelihood, the marginal at
     ``marginal_rate`` times the learning rate (section A.3). A difference of two upper bounds is no bound.
@@ -32,8 +32,8 @@ class Difference(MutualInformation):
         density: ``"knife"``, ``"doe"`` (Gaussian), ``"doe-logistic"`` or ``"schraudolph"``.
         given: The side that is conditioned on, ``"y"`` or ``"x"``.
         marginal_rate: Learning rate of the marginal density in units of the conditional's.
-        marginal_options: Options of the marginal density alone.
-        **options: Options of both densities; those that only a conditional one has are fine.
+        conditional_options: Options of the conditional density alone, such as the width of its network.
+        **options: Options of both densities.
 
     Example:
         >>> x = torch.randn(5000, 2, generator=torch.Generator().manual_seed(0))
@@ -54,7 +54,7 @@ class Difference(MutualInformation):
         density: str = "knife",
         given: str = "y",
         marginal_rate: float = 1.0,
-        marginal_options: dict[str, Any] | None = None,
+        conditional_options: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(x_dim, y_dim)
@@ -66,8 +66,8 @@ class Difference(MutualInformation):
         target, condition = (x_dim, y_dim) if given == "y" else (y_dim, x_dim)
         self.given, self.marginal_rate = given, marginal_rate
         make = DENSITIES[density]
-        self.marginal = make(target, **options | (marginal_options or {}))
-        self.conditional = make(target, given_dim=condition, **options)
+        self.marginal = make(target, **options)
+        self.conditional = make(target, given_dim=condition, **options | (conditional_options or {}))
 
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
         """Give one group for each density: the marginal learns at ``marginal_rate`` times ``lr``."""

@@ -1,7 +1,7 @@
 r"""Mutual information of a Gaussian encoder: $z \sim \mathcal N(\mu(x), \mathrm{diag}\,\sigma^2(x))$ (section 4.1).
 
-$I(Z; X) = h(Z) - h(Z \mid X)$, where $h(Z \mid X) = \tfrac12 \sum_i \log(2 \pi e\, \sigma_i^2(x))$ is in closed form and
-$h(Z)$ comes from a density. All functions take z (N, d) and the posterior (N, 2d): means, then log-variances.
+$I(Z; X) = h(Z) - h(Z \mid X)$, where $h(Z \mid X) = \tfrac12 \sum_i \log(2 \pi e\, \sigma_i^2(x))$ is in closed
+form and $h(Z)$ comes from a density. All functions take z (N, d) and the posterior (N, 2d): means, then log-variances.
 """
 
 import math
@@ -65,7 +65,9 @@ class EncoderDifference(_Encoder):
 
 
 class EncoderPrior(_Encoder):
-    r"""The variational upper bound with a standard-normal prior, $\mathrm{KL}(\mathcal N(\mu, \sigma^2)\,\Vert\,\mathcal N(0, I))$.
+    r"""The variational upper bound with a standard-normal prior.
+
+    The mean of $\mathrm{KL}(\mathcal N(\mu, \sigma^2)\,\Vert\,\mathcal N(0, I))$ in nats.
 
     It has nothing to learn; ``loss`` is zero.
 

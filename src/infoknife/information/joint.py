@@ -17,8 +17,8 @@ __all__ = ["JointKNIFE"]
 class JointKNIFE(ChainKNIFE):
     r"""$\hat I(X; Y) = \hat h(X) + \hat h(Y) - \hat h(X, Y)$ from joint densities and their own marginals.
 
-    The normal expert is a mixture of full-covariance kernels (`eq:knife`) of x and y together, in coordinates made normal
-    by rank; both marginals come from the same parameters. The raw expert is the joint chain of ``ChainKNIFE``, whose
+    The normal expert is a mixture of full-covariance kernels (`eq:knife`) of x and y together, in coordinates made
+    normal by rank; both marginals come from the same parameters. The raw expert is the joint chain of ``ChainKNIFE``, whose
     first part is the marginal of x. It is neither a lower nor an upper bound.
 
     Args:
@@ -81,7 +81,7 @@ class JointKNIFE(ChainKNIFE):
 
 
 def _seen_through(linear: Tensor, log_diagonal: Tensor, lower: Tensor) -> tuple[Tensor, Tensor]:
-    """Factors of kernels after a linear map (m, d) of their coordinates: log-diagonal (M, m) and lower part (M, m, m)."""
+    """Factors of kernels after a linear map (m, d) of their coordinates: log-diagonal and lower part."""
     factor = lower.tril(-1) + torch.diag_embed(log_diagonal.exp())
     root = torch.linalg.solve_triangular(factor, linear.expand(len(factor), -1, -1), upper=False, left=False)
     marginal = precision_factor(root @ root.mT)

@@ -125,7 +125,9 @@ class ChainKNIFE(MutualInformation):
         slope = regression_of(S[: 2 * v, : 2 * v], cross)
         rest = own - cross.T @ slope
         raw, normal = slice(0, t), slice(t, 2 * t)
-        factor, self.log_det = factor_of(torch.stack([rest[raw, raw], own[raw, raw], rest[normal, normal], own[normal, normal]]))
+        factor, self.log_det = factor_of(
+            torch.stack([rest[raw, raw], own[raw, raw], rest[normal, normal], own[normal, normal]])
+        )
         linear = S.new_zeros(len(S), 4, t)
         linear[: 2 * v, 0] = -slope[:, raw] @ factor[0].T
         linear[: 2 * v, 2] = -slope[:, normal] @ factor[2].T

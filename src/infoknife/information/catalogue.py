@@ -1,0 +1,156 @@
+"""The estimators of mutual information by name."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from infoknife.densities.base import one_of
+from infoknife.information.base import MutualInformation
+from infoknife.information.contrastive import MINE, NWJ, SMILE, TUBA, InfoNCE
+from infoknife.information.difference import ClassDifference, Difference
+from infoknife.information.encoder import EncoderDifference, EncoderPrior
+from infoknife.information.joint import JointKNIFE
+from infoknife.information.knife import ChainKNIFE
+from infoknife.information.variational import CLUB, VUB, Adversary, CLUBSample, L1Out
+
+__all__ = ["mi", "names", "table"]
+
+Make = Callable[..., MutualInformation]
+
+
+def _knife(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **options: Any) -> MutualInformation:
+    """Make the default form, or the paper's: 128 kernels, three tanh networks, a marginal that learns faster."""
+    one_of("preset", preset, ("default", "paper"))
+    if preset == "default":
+        return ChainKNIFE(x_dim, y_dim, **options)
+    conditional = {"network": "paper", "hidden": options.pop("hidden", 64)}
+    paper: dict[str, Any] = {"components": 128, "init": "paper", "marginal_rate": 1000.0}
+    return Difference(x_dim, y_dim, density="knife", conditional_options=conditional, **paper | options)
+
+
+def _doe(density: str) -> Make:
+    def make(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **options: Any) -> MutualInformation:
+        one_of("preset", preset, ("default", "paper"))
+        conditional = {"hidden": options.pop("hidden", 64)}
+        options.setdefault("init", "paper" if preset == "paper" else "data")
+        return Difference(x_dim, y_dim, density=density, conditional_options=conditional, **options)
+
+    return make
+
+
+def _classes(density: str, **defaults: Any) -> Make:
+    return lambda x_dim, **options: ClassDifference(x_dim, density=density, **defaults | options)
+
+
+CONTINUOUS: dict[str, Make] = {
+    "knife": _knife,
+    "knife-joint": JointKNIFE,
+    "doe": _doe("doe"),
+    "doe-logistic": _doe("doe-logistic"),
+    "schraudolph": _doe("schraudolph"),
+    "mine": MINE,
+    "nwj": NWJ,
+    "tuba": TUBA,
+    "infonce": InfoNCE,
+    "smile": SMILE,
+    "club": CLUB,
+    "club-sample": CLUBSample,
+    "l1out": L1Out,
+    "vub": VUB,
+}
+CLASSES: dict[str, Make] = {
+    "knife": _classes("knife", components=16),
+    "doe": _classes("doe"),
+    "doe-logistic": _classes("doe-logistic"),
+    "schraudolph": _classes("schraudolph"),
+    **{
+        name: CONTINUOUS[name]
+        for name in ("mine", "nwj", "tuba", "infonce", "smile", "club", "club-sample", "l1out", "vub")
+    },
+    "adv": Adversary,
+}
+ENCODERS: dict[str, Make] = {
+    "knife": EncoderDifference,
+    "doe": partial(EncoderDifference, density="doe"),
+    "doe-logistic": partial(EncoderDifference, density="doe-logistic"),
+    "schraudolph": partial(EncoderDifference, density="schraudolph"),
+    "vub": EncoderPrior,
+}
+
+
+def names() -> list[str]:
+    """Give the names that ``mi`` knows.
+
+    Example:
+        >>> names()[:3]
+        ['knife', 'knife-joint', 'doe']
+    """
+    return list(CONTINUOUS | CLASSES)
+
+
+def mi(
+    name: str,
+    x_dim: int,
+    y_dim: int | None = None,
+    *,
+    y_classes: int | None = None,
+    encoder: str | None = None,
+    **options: Any,
+) -> MutualInformation:
+    """Make an estimator of the mutual information of x and y, in nats.
+
+    Args:
+        name: ``"knife"``, ``"knife-joint"``, ``"doe"``, ``"doe-logistic"``, ``"schraudolph"``, ``"mine"``, ``"nwj"``,
+            ``"tuba"``, ``"infonce"``, ``"smile"``, ``"club"``, ``"club-sample"``, ``"l1out"``, ``"vub"`` or ``"adv"``.
+        x_dim: Dimension of x.
+        y_dim: Dimension of a continuous y.
+        y_classes: Number of classes of a discrete y, instead of ``y_dim``.
+        encoder: ``"gaussian"`` where x is drawn from a Gaussian whose parameters are known: y is then its means and
+            log-variances (N, 2 x_dim), and the conditional entropy is in closed form (section 4.1).
+        **options: Options of the estimator, ``preset="paper"`` among them where the paper has a form of its own.
+
+    Example:
+        >>> import torch
+        >>> estimator = mi("knife", 3, 5)
+        >>> x, y = torch.randn(64, 3), torch.randn(64, 5)
+        >>> estimator.initialize(x, y)(x, y).shape
+        torch.Size([])
+        >>> mi("knife", 3, y_classes=7).bound
+        'lower'
+    """
+    one_of("name", name, tuple(names()))
+    if encoder is not None:
+        one_of("encoder", encoder, ("gaussian",))
+        if y_classes is not None:
+            raise ValueError("y_classes is set with encoder='gaussian'; expected none, y is the posterior's parameters")
+        return _of(ENCODERS, name, "with encoder='gaussian'")(x_dim, y_dim, **options)
+    if y_classes is not None and y_dim is None:
+        return _of(CLASSES, name, "for classes, y_classes")(x_dim, y_classes=y_classes, **options)
+    if y_dim is None or y_classes is not None:
+        raise ValueError(f"y_dim is {y_dim} and y_classes is {y_classes}; expected exactly one: continuous or classes")
+    return _of(CONTINUOUS, name, "for a continuous y, y_dim")(x_dim, y_dim, **options)
+
+
+def table() -> str:
+    """Give the documentation's table of estimators in Markdown, from what their classes say of themselves."""
+    head = ["name", "y", "bound", "trains by", "negatives", "memory", "paper"]
+    lines = [_line(head), _line(["---"] * len(head))]
+    for name in names():
+        made = {}
+        if name in CONTINUOUS:
+            made["continuous"] = mi(name, 1, 1)
+        if name in CLASSES:
+            made["classes"] = mi(name, 1, y_classes=2)
+        lines += [_line([f"`{name}`", kind, one.bound or "none", *one.facts]) for kind, one in made.items()]
+    return "\n".join(lines)
+
+
+def _line(cells: list[str]) -> str:
+    escaped = (cell.replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(escaped)} |"
+
+
+def _of(makes: dict[str, Make], name: str, where: str) -> Make:
+    if name not in makes:
+        raise ValueError(f"name is {name!r}, which does not exist {where}; expected one of {', '.join(makes)}")
+    return makes[name]
