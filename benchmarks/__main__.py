@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.growth import exponents
+from benchmarks.information import Pair, knife_against_mine, knife_against_textbook
 from benchmarks.memory import peak_memory
 from benchmarks.rows import Row
 from benchmarks.speed import Size, against_product, against_textbook, classes_against_marginal
@@ -28,6 +29,8 @@ def full() -> Iterator[Row]:
     yield peak_memory(Size(4096, 128, 64), processes=3, most=400)
     yield classes_against_marginal(Size(128, 128, 20), classes=2, rounds=15, most=2)
     yield from exponents(Size(256, 64, 16), factors=(1, 2, 4, 8), rounds=10)
+    yield knife_against_mine(Pair(128, 128, 20), rounds=15, most=2)
+    yield knife_against_textbook(Pair(128, 128, 20), rounds=10, least=15)
 
 
 def quick() -> Iterator[Row]:
@@ -38,6 +41,8 @@ def quick() -> Iterator[Row]:
     yield peak_memory(size, processes=1, most=0)
     yield classes_against_marginal(size, classes=2, rounds=1, most=0)
     yield from exponents(size, factors=(1, 2), rounds=1)
+    yield knife_against_mine(Pair(*size), rounds=1, most=0)
+    yield knife_against_textbook(Pair(*size), rounds=1, least=0)
 
 
 def main(

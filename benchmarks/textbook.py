@@ -36,8 +36,43 @@ class Textbook(nn.Module):
         return cls(*(value.detach().clone() for value in values))
 
     def forward(self, x: Tensor) -> Tensor:
-        factor = self.lower.tril(-1) + torch.diag_embed(self.log_diagonal.exp())
-        delta = x[:, None] - self.means  # N M d
-        y = torch.matmul(factor[None], delta[..., None]).squeeze(-1)  # (1, M, d, d) times (N, M, d, 1)
-        log_kernels = self.log_diagonal.sum(-1) - 0.5 * y.square().sum(-1) - 0.5 * x.shape[-1] * math.log(2 * math.pi)
-        return -torch.logsumexp(torch.log_softmax(self.logits, -1) + log_kernels, -1).mean()
+        return -_log_prob(x, self.logits, self.means, self.log_diagonal, self.lower[None]).mean()
+
+
+class TextbookDifference(nn.Module):
+    r"""$\hat h(X) + \hat h(X \mid Y)$, what learns $I(X; Y)$ (`eq:MI`), with every kernel given by networks of y.
+
+    Three networks with one hidden layer of tanh give all of the weights u, the means b and the factors A of the
+    precision, for each row of y (section A.3).
+
+    Args:
+        x_dim: Dimension d of x.
+        y_dim: Dimension of y.
+        components: Number M of kernels.
+        hidden: Width of the hidden layers.
+    """
+
+    def __init__(self, x_dim: int, y_dim: int, components: int, hidden: int = 64) -> None:
+        super().__init__()
+        self.shape = components, x_dim
+        self.marginal = Textbook.of(KNIFE(x_dim, components))
+        sizes = components, components * x_dim, components * x_dim * x_dim
+        self.weights, self.means, self.factors = (
+            nn.Sequential(nn.Linear(y_dim, hidden), nn.Tanh(), nn.Linear(hidden, size)) for size in sizes
+        )
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        means, factors = self.means(y).unflatten(1, self.shape), self.factors(y).unflatten(1, (*self.shape, -1))
+        log_diagonal = factors.diagonal(0, 2, 3)
+        log_prob = _log_prob(x, self.weights(y), means, log_diagonal, factors)
+        loss: Tensor = self.marginal(x) - log_prob.mean()
+        return loss
+
+
+def _log_prob(x: Tensor, logits: Tensor, means: Tensor, log_diagonal: Tensor, lower: Tensor) -> Tensor:
+    """Log-density (N,) at x (N, d) of kernels that all rows share, (M, ...), or with those of its own, (N, M, ...)."""
+    factor = lower.tril(-1) + torch.diag_embed(log_diagonal.exp())
+    delta = x[:, None] - means  # N M d
+    y = torch.matmul(factor, delta[..., None]).squeeze(-1)  # (1 or N, M, d, d) times (N, M, d, 1)
+    log_kernels = log_diagonal.sum(-1) - 0.5 * y.square().sum(-1) - 0.5 * x.shape[-1] * math.log(2 * math.pi)
+    return torch.logsumexp(torch.log_softmax(logits, -1) + log_kernels, -1)

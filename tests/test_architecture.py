@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "watchers": {"torch", "rich"},
     "distributed": {"torch", "inputs"},
     "training": {"torch", "inputs", "batches", "watchers", "distributed"},
-    "information": {"torch", "densities", "transforms", "nn", "inputs"},
+    "information": {"torch", "densities", "transforms", "nn", "kernels", "inputs"},
     "regularizer": {"torch", "information", "densities", "training", "inputs"},
     "tasks": {"torch", "numpy", "scipy", "inputs"},
 }

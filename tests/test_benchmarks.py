@@ -9,7 +9,7 @@ import pytest
 import torch
 from benchmarks.growth import slope
 from benchmarks.rows import Bar, Row
-from benchmarks.textbook import Textbook
+from benchmarks.textbook import Textbook, TextbookDifference
 
 from infoknife import KNIFE
 from infoknife.densities.banks import SharedKernels
@@ -48,13 +48,24 @@ def test_the_textbook_formula_agrees_with_knife(knife: KNIFE) -> None:
         torch.testing.assert_close(stored.grad, unit * value.grad, rtol=1e-9, atol=1e-12)
 
 
+def test_the_textbooks_conditional_kernels_are_a_density() -> None:
+    """Where y does not matter, the conditional form is a marginal one with the parameters that the networks give."""
+    torch.manual_seed(0)
+    textbook = TextbookDifference(2, 3, components=4).double()
+    x, y = torch.randn(10, 2, dtype=torch.double), torch.zeros(10, 3, dtype=torch.double)
+    weights, means, factors = (net(y[0]).detach() for net in (textbook.weights, textbook.means, textbook.factors))
+    factors = factors.view(4, 2, 2)
+    plain = Textbook(weights, means.view(4, 2), factors.diagonal(0, 1, 2).clone(), factors)
+    torch.testing.assert_close(textbook(x, y), textbook.marginal(x) + plain(x))
+
+
 def test_the_command_measures_everything(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(tmp_path / "rows.json")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     records = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))
     assert records["threads"] == 1
-    assert len(records["rows"]) == 8
+    assert len(records["rows"]) == 10
     for row in records["rows"]:
         assert row["what"] in done.stdout
         assert row["met"] is None

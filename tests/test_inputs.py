@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from infoknife.inputs import check_finite, class_codes, is_transformed, matrix, tensor
+from infoknife.inputs import check_count, check_finite, class_codes, is_functional, is_transformed, matrix, tensor
 
 ROWS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 
@@ -164,22 +164,36 @@ def test_no_classes() -> None:
         class_codes(torch.zeros(0, dtype=torch.long), "given", classes=2)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [ROWS.astype(">f8"), ROWS.astype(np.longdouble), [[1.0], [2.0, 3.0]]],
-    ids=["byte order", "long double", "ragged"],
-)
-def test_what_torch_cannot_hold_is_taken_or_named(value: Any) -> None:
-    try:
-        assert torch.equal(tensor(value, "x"), torch.tensor(ROWS))
-    except (TypeError, ValueError) as error:
-        assert str(error).startswith("x ")  # noqa: PT017
+@pytest.mark.parametrize("dtype", [">f8", "<f8", ">f4", ">i2"])
+def test_byte_order_does_not_matter(dtype: str) -> None:
+    assert torch.equal(tensor(ROWS.astype(dtype), "x").double(), torch.tensor(ROWS))
+
+
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="long double is double here")
+def test_long_doubles() -> None:
+    with pytest.raises(TypeError, match=r"^x has dtype .*, which torch does not have; use x.astype\('float64'\)"):
+        tensor(ROWS.astype(np.longdouble), "x")
+
+
+def test_ragged_lists() -> None:
+    with pytest.raises(ValueError, match=r"^x is a list that is no array, perhaps with rows of unequal length"):
+        tensor([[1.0], [2.0, 3.0]], "x")
+
+
+def test_counts() -> None:
+    assert type(check_count("n", np.int32(3))) is int  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^n is 0; expected at least 1"):
+        check_count("n", 0)
+    for value in (1.0, True, np.bool_(True), np.float64(1), "1", None):
+        with pytest.raises(TypeError, match=r"^n is .*; expected a whole number"):
+            check_count("n", value)  # type: ignore[arg-type]
 
 
 def test_transforms_of_torch_are_noticed() -> None:
     seen = []
 
     def look(x: Tensor) -> Tensor:
+        assert is_functional() == is_transformed()
         seen.append(is_transformed())
         return x.sum()
 

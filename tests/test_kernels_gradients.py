@@ -107,7 +107,7 @@ def test_a_kernel_without_weight_has_finite_gradients(family: Family, generator:
     for value in values:
         assert value.grad is not None
         assert bool(torch.isfinite(value.grad).all())
-    assert all(bool((value.grad[0] == 0).all()) for value in values[1:] if value.grad is not None)
+    assert all(bool((value.grad[0].abs() < 1e-20).all()) for value in values[1:] if value.grad is not None)
 
 
 @families

@@ -53,6 +53,25 @@ def test_readme_trains() -> None:
     assert all(parameter.requires_grad for parameter in names["estimator"].parameters())
 
 
+def test_readme_measures_mutual_information(capsys: pytest.CaptureFixture[str]) -> None:
+    run(blocks(README)[2], README, {})
+    assert float(capsys.readouterr().out.split()[2]) == pytest.approx(math.log(2), abs=0.07)
+
+
+def test_guide_to_mutual_information() -> None:
+    names = run_all(GUIDE / "information.md")
+    assert names["value"] == pytest.approx(1.45, abs=0.1)
+    assert 0.0 < names["stderr"] < 0.05
+    assert names["h_class"] == pytest.approx(1.09, abs=0.03)
+    assert names["curve"][-1] < 0.1
+    z = names["code"](names["inputs"]).detach()
+    both = torch.cat([z, names["secret"]], 1)
+    assert float(torch.corrcoef(both.T)[2, :2].abs().max()) < 0.2
+    assert float((names["task"](z) - names["wanted"]).square().mean().detach()) < 0.1
+    assert names["i_z"] == pytest.approx(1.5 * math.log(2), abs=0.1)
+    assert names["prior"] == pytest.approx(1.5, abs=0.1)
+
+
 def test_guide_to_training(capsys: pytest.CaptureFixture[str]) -> None:
     curve = run_all(GUIDE / "train.md")["curve"]
     assert curve[0] < -1.0
@@ -92,13 +111,13 @@ def test_guide_to_infinity(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_every_guide_is_tried() -> None:
-    tried = {"measure.md", "train.md", "conditional.md", "starts.md", "infinite.md"}
-    assert {page.name for page in GUIDE.glob("*.md")} == tried
+    tried = {"measure.md", "train.md", "conditional.md", "starts.md", "infinite.md", "information.md"}
+    assert {page.name for page in GUIDE.glob("*.md") if blocks(page)} == tried
 
 
-def test_readme_has_both_examples_and_the_commands() -> None:
+def test_readme_has_its_examples_and_the_commands() -> None:
     text = README.read_text(encoding="utf-8")
-    assert len(blocks(README)) == 2
+    assert len(blocks(README)) == 3
     assert "make demo" in text
     assert "make test" in text
 

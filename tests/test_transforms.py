@@ -219,6 +219,13 @@ def test_strong_correlations_are_no_dependence(dtype: torch.dtype, generator: to
     torch.testing.assert_close(transform.inverse(transform(x)[0]), x, rtol=1e-4, atol=1e-4)
 
 
+@kinds
+@pytest.mark.parametrize(("dim", "error"), [(0, ValueError), (-2, ValueError), (1.5, TypeError), (True, TypeError)])
+def test_bad_dimension(kind: type[Transform], dim: int, error: type[Exception]) -> None:
+    with pytest.raises(error, match=f"^dim is {dim}"):
+        kind(dim)
+
+
 @moving
 def test_one_row(kind: type[Standardize]) -> None:
     with pytest.raises(ValueError, match=r"^x has 1 row; expected at least 2"):

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from scipy import stats
@@ -72,6 +73,49 @@ def test_repeated_values_keep_a_slope(generator: torch.Generator) -> None:
     u, log_det = Quantile(1).initialize(x)(x)
     assert bool(torch.isfinite(u).all())
     assert bool(torch.isfinite(log_det).all())
+
+
+def knots_of(x: Tensor) -> Tensor:
+    """Quantiles at the levels of the knots, by scipy: numpy's midway definition."""
+    return torch.tensor(np.quantile(x.numpy(), stats.norm.cdf(np.linspace(-2.6, 2.6, 27)), axis=0, method="hazen").T)
+
+
+@pytest.mark.parametrize("power", [1, 3, 5])
+def test_knots_of_heavy_tails_are_the_quantiles(power: int, generator: torch.Generator) -> None:
+    z = torch.randn(5000, 2, generator=generator, dtype=torch.double)
+    x = torch.stack([(power * z[:, 0]).exp(), (power * z[:, 1]).sinh()], 1)
+    torch.testing.assert_close(Quantile(2).initialize(x).quantiles, knots_of(x), rtol=1e-5, atol=0)
+
+
+def test_repeated_values_move_no_others(generator: torch.Generator) -> None:
+    x = torch.randn(2000, 1, generator=generator, dtype=torch.double).clamp_min(0)
+    knots, truth = Quantile(1).initialize(x).quantiles, knots_of(x)
+    assert float((knots - truth).abs().max()) < 0.01
+    assert float((knots - truth)[:, -9:].abs().max()) < 1e-6  # far from the run
+
+
+def test_repeated_values_land_in_the_middle_of_their_ranks() -> None:
+    x = torch.arange(300)[:, None] % 3 / 1.0
+    u, _ = Quantile(1).initialize(x)(x)
+    middle = stats.norm.ppf([1 / 6, 0.5, 5 / 6])
+    for label in range(3):
+        assert float(u[label]) == pytest.approx(middle[label], abs=0.7)
+    torch.testing.assert_close(u[0], -u[2], rtol=0, atol=0.01)
+
+
+@pytest.mark.parametrize("offset", [0.0, -3.0, 1e5])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_slopes_stay_finite_while_values_repeat(offset: float, dtype: torch.dtype, generator: torch.Generator) -> None:
+    kinds = torch.rand(500, 4, generator=generator, dtype=torch.double)
+    x = torch.stack([kinds[:, 0] < 0.001, kinds[:, 1] < 0.4, kinds[:, 2] * (kinds[:, 2] > 0.7), kinds[:, 3]], 1)
+    x[0, 0] = 1
+    x = (x + offset).to(dtype)
+    transform = Quantile(4, momentum=0.5).initialize(x)
+    for step in range(100):
+        transform.update(x[5 * step % 400 :][:100])
+        u, log_det = transform(x)
+        assert bool(torch.isfinite(u).all())
+        assert bool(torch.isfinite(log_det).all())
 
 
 def test_constant_column() -> None:

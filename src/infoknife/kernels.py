@@ -14,6 +14,7 @@ points in the last axis and are cut into blocks of kernels that fit the cache; n
 A second derivative, and any ``torch.func`` transform or ``torch.compile``, goes through the plain formula.
 """
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ from infoknife.inputs import is_transformed
 
 __all__ = ["Units", "columns", "diagonal", "full", "full_scores", "low_rank"]
 
-_NOTHING = -60.0  # log of a responsibility that does not matter; a few nats further, denormal numbers are slow
+_NOTHING = -60.0  # log of a responsibility as good as zero; denormal numbers and exp(-inf) are slow
 _NARROW = 32  # below this dimension the product that gives the factors' gradient is quicker transposed
 _BLOCK = 2**18  # elements of a work array: 1 MB of float32, which stays in the cache
 
@@ -80,7 +81,7 @@ def full_scores(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Ten
         torch.Size([1, 1])
     """
     with torch.no_grad():
-        quadratic, _ = _quadratic(x, means, _factor(log_diagonal, lower, _mask(lower, 1.0)), keep=False)
+        quadratic, _ = _quadratic(x, means, _factor(log_diagonal, lower, 1.0), keep=False)
         return quadratic.mul_(-0.5).add_((log_weights + log_diagonal.sum(-1) - _log_norm(x)).unsqueeze(-1))
 
 
@@ -213,9 +214,9 @@ def _blocks(count: int, size: int) -> Iterator[slice]:
 
 def _mix(quadratic: Tensor, constant: Tensor) -> tuple[Tensor, Tensor]:
     """From squared norms (..., M, N), which are overwritten, log-density (..., N) and responsibilities (..., M, N)."""
-    score = quadratic.mul_(-0.5).add_(constant.unsqueeze(-1))
+    score = torch.sub(constant.unsqueeze(-1), quadratic, alpha=0.5, out=quadratic)
     largest = score.amax(-2, keepdim=True).clamp_min_(torch.finfo(score.dtype).min)  # finite if all kernels underflow
-    mass = torch.threshold_(score.sub_(largest), _NOTHING, -math.inf).exp_()
+    mass = score.sub_(largest).clamp_min_(_NOTHING).exp_()
     total = mass.sum(-2, keepdim=True)
     mass.div_(total)
     return total.log_().add_(largest).squeeze(-2), mass
@@ -236,15 +237,16 @@ def _plain_backward(
     return None, None, *(next(grads) if tensor.requires_grad else None for tensor in inputs)
 
 
-def _factor(log_diagonal: Tensor, lower: Tensor, mask: Tensor) -> Tensor:
-    factor = lower * mask
+def _factor(log_diagonal: Tensor, lower: Tensor, unit: float) -> Tensor:
+    factor = lower * _mask(lower.shape[-1], unit, lower.dtype, lower.device)
     factor.diagonal(0, 1, 2).copy_(log_diagonal.exp())
     return factor
 
 
-def _mask(lower: Tensor, unit: float) -> Tensor:
+@functools.lru_cache(maxsize=64)
+def _mask(d: int, unit: float, dtype: torch.dtype, device: torch.device) -> Tensor:
     """The unit below the diagonal and zero elsewhere, (d, d): cuts a triangle and changes units in one pass."""
-    return lower.new_full(lower.shape[-2:], unit).tril_(-1)
+    return torch.full((d, d), unit, dtype=dtype, device=device).tril_(-1)
 
 
 def _quadratic(x: Tensor, means: Tensor, factor: Tensor, keep: bool) -> tuple[Tensor, list[Tensor]]:
@@ -265,7 +267,7 @@ class _Full(torch.autograd.Function):
     def forward(ctx: Any, keep: bool, units: Units, *inputs: Tensor) -> Tensor:
         x, log_weights, means, log_diagonal, lower = inputs
         means, log_diagonal = means * units.mean, log_diagonal * units.diagonal
-        factor = _factor(log_diagonal, lower, _mask(lower, units.lower))
+        factor = _factor(log_diagonal, lower, units.lower)
         quadratic, kept = _quadratic(x, means, factor, keep)
         log_density, mass = _mix(quadratic, log_weights + log_diagonal.sum(-1) - _log_norm(x))
         if keep:
@@ -301,7 +303,15 @@ class _Full(torch.autograd.Function):
         slope = to_factor.diagonal(0, 1, 2) * factor.diagonal(0, 1, 2)  # the diagonal is exp(units * stored)
         to_diagonal = slope.neg_().add_(total.unsqueeze(-1)).mul_(units.diagonal)
         to_points = None if to_x is None else to_x.t()
-        return None, None, to_points, total, to_means, to_diagonal, to_factor.mul_(_mask(factor, -units.lower))
+        return (
+            None,
+            None,
+            to_points,
+            total,
+            to_means,
+            to_diagonal,
+            to_factor.mul_(_mask(d, -units.lower, factor.dtype, factor.device)),
+        )
 
 
 class _Diagonal(torch.autograd.Function):
@@ -348,7 +358,7 @@ class _Columns(torch.autograd.Function):
     def forward(ctx: Any, keep: bool, units: Units, *inputs: Tensor) -> Tensor:
         x, log_weights, means, log_diagonal = inputs
         scale = log_diagonal.exp()
-        y = (x.t().unsqueeze(1) - means.unsqueeze(-1)).mul_(scale.unsqueeze(-1))  # C K N
+        y = (x.t().contiguous().unsqueeze(1) - means.unsqueeze(-1)).mul_(scale.unsqueeze(-1))  # C K N
         log_density, mass = _mix(y * y, log_weights + log_diagonal - 0.5 * math.log(2 * math.pi))
         if keep:
             ctx.save_for_backward(*inputs, scale, y, mass)

@@ -10,9 +10,11 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from infoknife.inputs import matrix
+from infoknife.inputs import check_count, matrix
 
 __all__ = ["Identity", "Quantile", "Standardize", "Transform", "Whiten"]
+
+CLOSE = 3e-3  # least gap between two knots, as a part of the gaps around them
 
 
 class Transform(nn.Module, ABC):
@@ -20,7 +22,7 @@ class Transform(nn.Module, ABC):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self.dim = dim
+        self.dim = check_count("dim", dim)
 
     @abstractmethod
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -79,19 +81,18 @@ class Standardize(Transform):
 
     shift: Tensor
     scale: Tensor
+    log_det: Tensor
 
     def __init__(self, dim: int, momentum: float = 0.01) -> None:
         super().__init__(dim)
-        if not 0 <= momentum < 1:
-            raise ValueError(f"momentum is {momentum}; expected a number in [0, 1), 0 for fixed statistics")
-        self.momentum = momentum
+        self.momentum = _fraction(momentum)
         self.register_buffer("shift", torch.zeros(dim))
         self.register_buffer("scale", torch.ones(dim))
+        self.register_buffer("log_det", torch.zeros(()))  # kept, so that only a change of the map costs a sum
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Map x (N, dim) to standardised coordinates; the log-determinant is minus the sum of the log-scales."""
-        scale = self.scale.to(x.dtype)
-        return (x - self.shift.to(x.dtype)) / scale, -scale.log().sum()
+        return (x - self.shift.to(x.dtype)) / self.scale.to(x.dtype), self.log_det.to(x.dtype)
 
     def inverse(self, u: Tensor) -> Tensor:
         """Map u (N, dim) back to the scale of the data."""
@@ -100,17 +101,8 @@ class Standardize(Transform):
     def initialize(self, x: Tensor, name: str = "x") -> Self:
         """Take mean and standard deviation of x (N, dim); a constant column is an error."""
         x = matrix(x, name, dim=self.dim)
-        if len(x) < 2:
-            raise ValueError(f"{name} has 1 row; expected at least 2, a single row has no spread. Collect more samples")
-        exact = x.detach().double()
-        scale = exact.std(0, correction=0)
-        constant = (scale <= exact.abs().amax(0) * torch.finfo(x.dtype).eps).nonzero().flatten().tolist()
-        if constant:
-            raise ValueError(
-                f"{name} is constant in column {', '.join(map(str, constant))}; the entropy is minus infinity there. "
-                f"Drop the column, or add noise of a known scale"
-            )
-        self.shift, self.scale = exact.mean(0).to(x.dtype), scale.to(x.dtype)
+        scale, self.shift = (value.to(x.dtype) for value in _moments(x, name))
+        self._rescale(scale)
         return self
 
     def update(self, x: Tensor) -> None:
@@ -119,7 +111,10 @@ class Standardize(Transform):
             return
         variance, mean = torch.var_mean(x.detach().to(self.scale.dtype), 0)
         self.shift = torch.lerp(self.shift, mean, self.momentum)
-        self.scale = torch.lerp(self.scale * self.scale, variance, self.momentum).sqrt_()
+        self._rescale(torch.lerp(self.scale * self.scale, variance, self.momentum).sqrt_())
+
+    def _rescale(self, scale: Tensor) -> None:
+        self.scale, self.log_det = scale, -scale.log().sum()
 
 
 class Whiten(Standardize):
@@ -148,8 +143,7 @@ class Whiten(Standardize):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Map x (N, dim) to whitened coordinates."""
         u, log_det = super().forward(x)
-        rotation = self.rotation.to(x.dtype)
-        return u @ rotation.T, log_det + rotation.diagonal().log().sum()
+        return u @ self.rotation.to(x.dtype).T, log_det
 
     def inverse(self, u: Tensor) -> Tensor:
         """Map u (N, dim) back to the coordinates of the data."""
@@ -170,15 +164,20 @@ class Whiten(Standardize):
             )
         chol = torch.linalg.cholesky(shrunk(correlation, len(u)))
         self.rotation = torch.linalg.solve_triangular(chol, torch.eye(self.dim).to(chol), upper=False).to(x.dtype)
+        self._rescale(self.scale)
         return self
+
+    def _rescale(self, scale: Tensor) -> None:
+        super()._rescale(scale)
+        self.log_det = self.log_det + self.rotation.diagonal().log().sum()
 
 
 class Quantile(Transform):
     r"""Map every coordinate to a standard normal by its running quantiles: $u = \Phi^{-1}(F(x))$, piecewise linear.
 
-    The map runs through knots, the quantiles of the data at evenly spaced points of the normal scale, and goes on
-    straight beyond them. It is rank-based: heavy tails, skew and bounded supports become easy, and mutual information
-    does not change.
+    The map runs through knots, the quantiles of the data at evenly spaced points of the normal scale, and beyond them
+    bends from a straight line to a logarithm. It is rank-based: heavy tails, skew and bounded supports become easy,
+    and mutual information does not change.
 
     Args:
         dim: Number of coordinates.
@@ -198,7 +197,7 @@ class Quantile(Transform):
 
     def __init__(self, dim: int, knots: int = 27, reach: float = 2.6, momentum: float = 0.01) -> None:
         super().__init__(dim)
-        self.momentum, self.step = momentum, 2 * reach / (knots - 1)
+        self.momentum, self.step = _fraction(momentum), 2 * reach / (knots - 1)
         self.register_buffer("normal", torch.linspace(-reach, reach, knots))
         self.register_buffer("quantiles", self.normal.repeat(dim, 1))  # dim Q
 
@@ -214,29 +213,47 @@ class Quantile(Transform):
         slopes = self.step / quantiles.diff()
         bases = self.normal[:-1].to(x.dtype) - quantiles[:, :-1] * slopes
         slope = slopes.gather(1, left)
-        return torch.addcmul(bases.gather(1, left), columns, slope).t(), slope.t()
+        inside = torch.minimum(torch.maximum(columns, quantiles[:, :1]), quantiles[:, -1:])
+        beyond = (columns - inside) * slope
+        u = torch.addcmul(bases.gather(1, left), inside, slope) + beyond.asinh()
+        return u.t(), (slope * (1 + beyond * beyond).rsqrt()).t()
 
     def inverse(self, u: Tensor) -> Tensor:
         """Map u (N, dim) back."""
-        columns, quantiles = u.t().contiguous(), self.quantiles.to(u.dtype)
-        left = torch.searchsorted(self.normal[1:-1].to(u.dtype), columns.detach())
+        columns, quantiles, normal = u.t().contiguous(), self.quantiles.to(u.dtype), self.normal.to(u.dtype)
+        left = torch.searchsorted(normal[1:-1].contiguous(), columns.detach())
         widths = quantiles.diff() / self.step
-        bases = quantiles[:, :-1] - self.normal[:-1].to(u.dtype) * widths
-        return torch.addcmul(bases.gather(1, left), columns, widths.gather(1, left)).t()
+        bases = quantiles[:, :-1] - normal[:-1] * widths
+        inside = columns.clamp(float(normal[0]), float(normal[-1]))
+        x = inside + (columns - inside).sinh()
+        return torch.addcmul(bases.gather(1, left), x, widths.gather(1, left)).t()
+
+    def standardize(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Centre x (N, dim) by the median and scale it by half the distance of two middle quantiles: u, and the scale.
+
+        The quantiles are those of minus and plus one standard deviation of the normal scale, or next to them. Unlike
+        mean and standard deviation they exist for every distribution and move smoothly with the batches.
+        """
+        quantiles, middle = self.quantiles.to(x.dtype), len(self.normal) // 2
+        wide = min(middle, max(1, round(1 / self.step)))
+        scale = (quantiles[:, middle + wide] - quantiles[:, middle - wide]) / (2 * wide * self.step)
+        return (x - quantiles[:, middle]) / scale, scale
 
     def initialize(self, x: Tensor, name: str = "x") -> Self:
-        """Take the quantiles of x (N, dim)."""
+        """Take the quantiles of x (N, dim); a constant column is an error."""
         x = matrix(x, name, dim=self.dim)
-        if len(x) < 2:
-            raise ValueError(f"{name} has 1 row; expected at least 2, a single row has no spread. Collect more samples")
+        _moments(x, name)  # refuses a constant column
         self.quantiles = self._quantiles(x.detach())
         return self
 
     def update(self, x: Tensor) -> None:
-        """Move the quantiles by ``momentum`` towards those of the batch."""
+        """Move the quantiles by ``momentum`` towards the batch's, in logarithms far out: tails may be heavy."""
         if self.momentum == 0 or len(x) < 2:
             return
-        self.quantiles = torch.lerp(self.quantiles, self._quantiles(x.detach().to(self.quantiles.dtype)), self.momentum)
+        batch, middle = self._quantiles(x.detach().to(self.quantiles.dtype)), len(self.normal) // 2
+        centre, scale = self.quantiles[:, middle : middle + 1], self.quantiles.diff().amin(1, keepdim=True) / self.step
+        old, new = ((self.quantiles - centre) / scale).asinh_(), ((batch - centre) / scale).asinh_()
+        self.quantiles = torch.lerp(old, new, self.momentum).sinh_() * scale + centre
 
     def _quantiles(self, x: Tensor) -> Tensor:
         """Quantiles (dim, Q) of x (N, dim) at the knots' levels, strictly increasing."""
@@ -244,8 +261,39 @@ class Quantile(Transform):
         place = (torch.special.ndtr(self.normal.to(x.dtype)) * len(x) - 0.5).clamp_(0, len(x) - 1)  # Q
         below = place.long().clamp_max_(len(x) - 2)
         values = torch.lerp(ordered[:, below], ordered[:, below + 1], place - below)
-        spread = (values[:, -1:] - values[:, :1]).clamp_min(torch.finfo(x.dtype).tiny ** 0.5)
-        return values + spread * 1e-4 * self.normal.to(x.dtype)  # repeated values keep a slope
+        return _apart(values, x.std(0).unsqueeze(-1) * (self.step / CLOSE))  # all the same: standardise
+
+
+def _fraction(momentum: float) -> float:
+    if not 0 <= momentum < 1:
+        raise ValueError(f"momentum is {momentum}; expected a number in [0, 1), 0 for fixed statistics")
+    return momentum
+
+
+def _moments(x: Tensor, name: str) -> tuple[Tensor, Tensor]:
+    """Standard deviations and means (dim,) of x (N, dim), in double; a single row or a constant column is an error."""
+    if len(x) < 2:
+        raise ValueError(f"{name} has 1 row; expected at least 2, a single row has no spread. Collect more samples")
+    exact = x.detach().double()
+    scale = exact.std(0, correction=0)
+    constant = (scale <= exact.abs().amax(0) * torch.finfo(x.dtype).eps).nonzero().flatten().tolist()
+    if constant:
+        raise ValueError(
+            f"{name} is constant in column {', '.join(map(str, constant))}; the entropy is minus infinity there. "
+            f"Drop the column, or add noise of a known scale"
+        )
+    return scale, exact.mean(0)
+
+
+def _apart(knots: Tensor, widest: Tensor) -> Tensor:
+    """Push knots (dim, Q) that coincide apart, to both sides and by a small part of the gaps around: finite slopes."""
+    near = nn.functional.max_pool1d(knots.diff(), 7, 1, 3)
+    least = torch.where(near > 0, near, widest).amin(1, keepdim=True)  # for runs that are longer than the window
+    rounding = knots[:, 1:].abs() * (2 * torch.finfo(knots.dtype).eps)
+    ramp = nn.functional.pad(torch.maximum(torch.maximum(near, least) * CLOSE, rounding).cumsum(1), (1, 0))
+    bare = knots - ramp
+    up, down = bare.cummax(1).values, bare.flip(1).cummin(1).values.flip(1)  # no knot below or above its neighbours
+    return torch.lerp(up, down, 0.5) + ramp
 
 
 def shrunk(correlation: Tensor, rows: int) -> Tensor:

@@ -204,6 +204,22 @@ def test_bad_width(make: Callable[..., Density], value: Any, error: type[Excepti
         make(2, given_dim=1, hidden=value)
 
 
+@pytest.mark.parametrize("options", [{"hidden": 8}, {"network": "trunk"}, {"network": "paper", "given_classes": 2}])
+def test_network_without_a_continuous_condition(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"^network is .* and hidden is .*; expected given_dim= with them"):
+        KNIFE(2, **options)
+
+
+@classes
+@pytest.mark.parametrize("condition", ["given_dim", "given_classes"])
+def test_counts_may_be_numpys(make: Callable[..., Density], condition: str) -> None:
+    two = np.int64(2)
+    density = make(two, **{condition: two})
+    assert type(density.dim) is type(getattr(density, condition)) is int
+    given = torch.zeros(3, 2) if condition == "given_dim" else torch.zeros(3, dtype=torch.long)
+    assert density.log_prob(torch.zeros(3, 2), given).shape == (3,)
+
+
 @pytest.mark.parametrize("bandwidth", [0, -1.0, math.inf, math.nan])
 def test_impossible_bandwidth(bandwidth: float) -> None:
     with pytest.raises(ValueError, match=r"^bandwidth is .*; expected 'scott', 'silverman' or a positive number"):
@@ -215,6 +231,7 @@ def test_unknown_bandwidth() -> None:
         Parzen(2, bandwidth="wide")
 
 
-def test_bandwidth_of_the_wrong_kind() -> None:
-    with pytest.raises(TypeError, match=r"^bandwidth is None"):
-        Parzen(2, bandwidth=None)  # type: ignore[arg-type]
+@pytest.mark.parametrize("bandwidth", [None, True, [1.0]])
+def test_bandwidth_of_the_wrong_kind(bandwidth: Any) -> None:
+    with pytest.raises(TypeError, match=r"^bandwidth is .*; expected 'scott', 'silverman' or a positive number"):
+        Parzen(2, bandwidth=bandwidth)

@@ -63,6 +63,16 @@ def test_papers_networks() -> None:
         assert network(torch.zeros(1, 5)).shape == (1, out)
 
 
+def test_papers_start_is_decided_by_the_seed_alone(generator: torch.Generator) -> None:
+    x, y, _ = linear_pair(50, generator)
+    one, two = (KNIFE(2, 4, given_dim=5, network="paper", init="paper").initialize(x, y, seed=0) for _ in range(2))
+    assert torch.equal(one.log_prob(x, y), two.log_prob(x, y))
+    assert isinstance(one.bank, PaperKernels)
+    bound = 5**-0.5
+    first = next(one.bank.means.parameters())
+    assert 0.9 * bound < float(first.detach().abs().max()) <= bound
+
+
 def test_width_of_the_networks() -> None:
     trunk = KNIFE(2, 8, given_dim=5, hidden=7).bank
     paper = KNIFE(2, 8, given_dim=5, hidden=7, network="paper").bank
@@ -86,6 +96,17 @@ def test_condition_matters_after_training(name: str, network: str, generator: to
         density(x[rows], y[rows]).backward()
         optimizer.step()
     assert density(x, y).item() < before - 0.5
+
+
+def test_the_trunk_cannot_make_a_kernel_a_spike() -> None:
+    """The log-scale starts at the network's output, ends below a bound, and may fall as it likes."""
+    given, bank = torch.zeros(1, 1), TrunkKernels(1, 4, COVARIANCES["full"](1))
+    bias = bank.trunk[-1].bias
+    assert isinstance(bias, Tensor)
+    for output, expected in ((0.0, 0.0), (1.0, 1.0), (-20.0, -20.0), (1e4, 5.0)):
+        with torch.no_grad():
+            bias.fill_(output)
+        torch.testing.assert_close(bank._moves(given)[2], torch.full((1, 4, 1), expected), rtol=0, atol=0.02)
 
 
 @names

@@ -146,6 +146,16 @@ def test_autocast_does_not_reach_the_start_and_the_samples(case: Case) -> None:
     torch.testing.assert_close(samples, plain.sample(200, given, seed=0))
 
 
+def test_a_start_in_inference_mode_can_be_trained(case: Case) -> None:
+    plain, density = case.started(), case.make()
+    with torch.inference_mode():
+        density.initialize(*case.data(), seed=0)
+    data = case.data()
+    assert torch.equal(density.log_prob(*data), plain.log_prob(*data))
+    assert not any(value.is_inference() for value in density.state_dict().values())
+    case.trained(density, data)
+
+
 @pytest.mark.parametrize("state", ["made", "started", "trained", "double"])
 def test_state_dict_round_trip(case: Case, state: str) -> None:
     dtype = torch.float64 if state == "double" else torch.float32
@@ -283,6 +293,7 @@ def test_transforms_leave_no_trace_in_training_mode(case: Case) -> None:
     torch.func.grad(lambda points: density(points, given))(x)
     wrapped = torch._C._functorch.is_functorch_wrapped_tensor
     assert not any(wrapped(value) for value in density.buffers())
+    copy.deepcopy(density)
 
 
 def test_repr_names_the_dimensions(case: Case) -> None:

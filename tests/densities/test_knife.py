@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from infoknife import KNIFE
 from infoknife.densities.banks import ClassKernels, SharedKernels
 from infoknife.densities.conditional import PaperKernels, TrunkKernels
+from infoknife.densities.knife import Init
 from infoknife.kernels import Units
-from infoknife.transforms import Identity, Standardize, Whiten
+from infoknife.transforms import Standardize, Whiten
 
 
 def normal_entropy(dim: int) -> float:
@@ -32,7 +33,6 @@ def test_defaults() -> None:
     assert isinstance(knife.transform, Whiten)
     assert knife.given_transform is None
     assert isinstance(KNIFE(2, 4, given_dim=3).given_transform, Standardize)
-    assert isinstance(KNIFE(2, init="paper").transform, Identity)
 
 
 @pytest.mark.parametrize("covariance", ["full", "diagonal", "tied", "low-rank"])
@@ -72,11 +72,52 @@ def test_start_may_be_chosen_late(generator: torch.Generator) -> None:
     late, early = KNIFE(2, 16), KNIFE(2, 16, init="paper")
     late.initialize(x, init="paper", seed=0)
     early.initialize(x, seed=0)
-    assert isinstance(late.transform, Identity)
     assert torch.equal(late.log_prob(x), early.log_prob(x))
     late.initialize(x, init="data", seed=0)
-    assert isinstance(late.transform, Whiten)
-    torch.testing.assert_close(late.log_prob(x), KNIFE(2, 16).initialize(x, seed=0).log_prob(x), rtol=1e-4, atol=1e-4)
+    fresh = KNIFE(2, 16).initialize(x, seed=0)
+    assert torch.equal(late.log_prob(x), fresh.log_prob(x))
+    assert late.transform.momentum == fresh.transform.momentum
+    assert isinstance(late.bank, SharedKernels)
+    assert isinstance(fresh.bank, SharedKernels)
+    assert late.bank.units == fresh.bank.units
+
+
+@pytest.mark.parametrize("init", ["data", "paper"])
+@pytest.mark.parametrize("made", ["data", "paper"])
+@pytest.mark.parametrize("condition", [{}, {"given_dim": 3}, {"given_classes": 2}], ids=str)
+def test_state_carries_its_form(init: Init, made: Init, condition: dict[str, int], generator: torch.Generator) -> None:
+    """Whatever the module was made with: the same values, and the same in training, where statistics may move."""
+    x = 5 + 2 * torch.randn(100, 2, generator=generator)
+    y = torch.randn(100, 3, generator=generator) if "given_dim" in condition else torch.arange(100) % 2
+    given = y if condition else None
+    knife = KNIFE(2, 4, **condition).initialize(x, given, init=init, seed=0)  # type: ignore[arg-type]
+    other = KNIFE(2, 4, init=made, **condition)  # type: ignore[arg-type]
+    other.load_state_dict(knife.state_dict())
+    assert torch.equal(other.log_prob(x, given), knife.log_prob(x, given))
+    for _ in range(3):
+        assert torch.equal(other(x + 1, given), knife(x + 1, given))
+    assert torch.equal(other.transform.shift, knife.transform.shift)
+
+
+def test_papers_form_stays_in_the_coordinates_of_the_data(generator: torch.Generator) -> None:
+    x = 5 + 2 * torch.randn(100, 2, generator=generator)
+    knife = KNIFE(2, 4, init="paper")
+    for _ in range(2):
+        knife(x)
+        u, log_det = knife.transform(x)
+        assert torch.equal(u, x)
+        assert float(log_det) == 0
+        knife.initialize(x, seed=0)
+
+
+def test_a_failed_start_keeps_the_form(generator: torch.Generator) -> None:
+    x = torch.randn(100, 2, generator=generator)
+    knife = KNIFE(2, 4, init="paper").initialize(x, seed=0)
+    x[:, 1] = 1
+    with pytest.raises(ValueError, match=r"^x is constant in column 1"):
+        knife.initialize(x, init="data")
+    assert knife.transform.momentum == 0
+    assert torch.equal(knife.transform(x)[0], x)
 
 
 def test_start_in_the_same_mode_keeps_the_transform(generator: torch.Generator) -> None:

@@ -71,8 +71,14 @@ def test_a_class_without_centres_has_no_density(generator: torch.Generator) -> N
 
 def test_no_samples_of_a_class_without_centres(generator: torch.Generator) -> None:
     density = Parzen(1, given_classes=3).initialize(torch.randn(20, 1, generator=generator), torch.arange(20) % 2)
-    with pytest.raises(ValueError, match=r"^given"):
+    with pytest.raises(ValueError, match=r"^given has class 2, of which initialize saw no rows"):
         density.sample(5, torch.tensor([2]))
+
+
+def test_points_too_far_away_have_no_density_but_a_sign() -> None:
+    density = Parzen(1, bandwidth=1e-3, given_classes=1).initialize(torch.tensor([[0.0], [1.0]]), torch.tensor([0, 0]))
+    value = density.log_prob(torch.tensor([[1e20]]), torch.tensor([0])).item()
+    assert value == -math.inf
 
 
 def test_a_continuous_condition_weights_the_centres(generator: torch.Generator) -> None:
@@ -91,6 +97,7 @@ def test_many_points_are_cut_into_parts(generator: torch.Generator, monkeypatch:
     monkeypatch.setattr(parzen, "_CHUNK", 700)
     torch.testing.assert_close(marginal.log_prob(x), whole[0])
     torch.testing.assert_close(conditional.log_prob(x, y), whole[1])
+    assert conditional.sample(50, y, seed=0).shape == (50, 2)
 
 
 def test_many_samples_need_little_memory(generator: torch.Generator) -> None:

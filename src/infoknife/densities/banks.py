@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from infoknife.densities.covariance import Covariance, in_plain_units
+from infoknife.densities.covariance import Covariance, Shape, in_plain_units
 from infoknife.densities.start import SPREAD, start
 from infoknife.inputs import is_transformed
 from infoknife.kernels import Units
@@ -45,21 +45,27 @@ class SharedKernels(Bank):
         super().__init__()
         d = covariance.dim
         self.covariance = covariance
-        self.units = Units(d**-0.5, d**-0.5, 2**0.5 / d)
+        self.units = _units(d)
         self.logits = nn.Parameter(torch.zeros(components))
         self.means = nn.Parameter(torch.randn(components, d) * (SPREAD / self.units.mean))
-        sizes = covariance.sizes(components)
-        self.shape = nn.ParameterDict({name: nn.Parameter(torch.zeros(size)) for name, size in sizes.items()})
+        self.names = tuple(covariance.sizes(components))
+        for name, size in covariance.sizes(components).items():
+            self.register_parameter(name, nn.Parameter(torch.zeros(size)))
+
+    @property
+    def shape(self) -> Shape:
+        """The parameters of the covariance, as they are stored."""
+        return {name: self._parameters[name] for name in self.names}  # type: ignore[misc]
 
     def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
         """Give the log-density at u (N, d)."""
-        logits, means, *rest = (value.to(u.dtype) for value in (self.logits, self.means, *self.shape.values()))
-        shape = dict(zip(self.shape, rest, strict=True))
-        return self.covariance.stored_log_density(u, torch.log_softmax(logits, -1), means, shape, self.units)
+        shape = {name: value.to(u.dtype) for name, value in self.shape.items()}
+        log_weights, means = torch.log_softmax(self.logits.to(u.dtype), -1), self.means.to(u.dtype)
+        return self.covariance.stored_log_density(u, log_weights, means, shape, self.units)
 
     def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
         """Choose a kernel for each sample, then draw from it."""
-        weights, shape = torch.softmax(self.logits, -1), in_plain_units(dict(self.shape), self.units)
+        weights, shape = torch.softmax(self.logits, -1), in_plain_units(self.shape, self.units)
         kernel = torch.multinomial(weights.cpu(), n, replacement=True, generator=generator).to(weights.device)
         means = self.means[kernel] * self.units.mean
         chosen = {name: self.covariance.select(value, kernel) for name, value in shape.items()}
@@ -68,6 +74,7 @@ class SharedKernels(Bank):
     def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         """Start from a mixture fitted to u."""
         mixture = start(u, len(self.logits), generator)
+        self.units = _units(self.covariance.dim)
         self.logits.copy_(mixture.weights.log())
         self.means.copy_(mixture.means / self.units.mean)
         inverse = Units(*(1 / unit for unit in self.units))
@@ -137,6 +144,10 @@ class ClassKernels(Bank):
         for label, bank in enumerate(self._banks()):
             rows = u[given == label]
             getattr(bank, how)(rows if len(rows) > 1 else u, None, generator)
+
+
+def _units(d: int) -> Units:
+    return Units(d**-0.5, d**-0.5, 2**0.5 / d)
 
 
 def some_rows(rows: int, count: int, generator: torch.Generator) -> Tensor:

@@ -84,7 +84,7 @@ class Density(nn.Module, ABC):
         dtype = torch.promote_types(x.dtype, torch.float32)
         with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
             self.to(dtype)
-            x, given = _kept(x.to(dtype)), None if given is None else _kept(given)
+            x, given = kept(x.to(dtype)), None if given is None else kept(given)
             self._fit_transform(x)
             if self.given_transform is not None and given is not None:
                 self.given_transform.initialize(given.to(dtype), "given")
@@ -171,6 +171,6 @@ def generator_of(seed: int | None) -> torch.Generator:
     return torch.Generator().manual_seed(int(torch.randint(2**62, ())) if seed is None else seed)
 
 
-def _kept(x: Tensor) -> Tensor:
+def kept(x: Tensor) -> Tensor:
     """A tensor that the module may keep: detached, and no tensor of inference mode, which could not be trained."""
     return x.clone() if x.is_inference() else x.detach()

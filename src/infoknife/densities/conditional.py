@@ -1,14 +1,18 @@
 r"""Kernels computed from a continuous condition: $\theta = \Theta(y)$ in `eq:hat_h_xgivy`."""
 
+import math
+
 import torch
 from torch import Tensor, nn
 
 from infoknife.densities.banks import Bank
 from infoknife.densities.covariance import Covariance, Shape
-from infoknife.densities.start import SPREAD, Mixture, regression, start
+from infoknife.densities.start import SPREAD, Mixture, redraw, regression, start
 from infoknife.nn import MLP, Linear
 
 __all__ = ["PaperKernels", "TrunkKernels"]
+
+NARROWEST = 5.0  # how much the trunk may add to the log of a precision's factor: a row that it never saw stays possible
 
 
 class TrunkKernels(Bank):
@@ -70,6 +74,8 @@ class TrunkKernels(Bank):
             self.shape[name].copy_(value)
         centres = self.covariance.project(mixture.means, shape).expand(self.components, self.components, -1)
         self.offset.copy_(centres.diagonal(0, 0, 1).T)
+        for parameter in self.trunk[-1].parameters():
+            parameter.zero_()
         self.trunk[-1].bias[: self.components].copy_(mixture.weights.log())  # type: ignore[index]
 
     def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
@@ -82,7 +88,7 @@ class TrunkKernels(Bank):
         M, d = self.offset.shape
         logits, offset, log_scale = self.trunk(given).split([M, M * d, M * d], -1)
         offset = offset.view(-1, M, d) + self.offset.to(offset.dtype)
-        return torch.log_softmax(logits, -1), offset, log_scale.view(-1, M, d)
+        return torch.log_softmax(logits, -1), offset, _limited(log_scale).view(-1, M, d)
 
 
 class PaperKernels(Bank):
@@ -124,7 +130,8 @@ class PaperKernels(Bank):
             network[-1].bias.copy_(value)  # type: ignore[operator]
 
     def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
-        """Leave the networks as they are: randomly initialised (section A.3)."""
+        """Draw the networks at random (section A.3)."""
+        redraw(self, generator)
 
     def _values(self, given: Tensor | None) -> tuple[Tensor, Tensor, Shape]:
         assert given is not None
@@ -133,6 +140,11 @@ class PaperKernels(Bank):
         shape = {name: part.view(N, *size) for (name, size), part in zip(self.sizes.items(), parts, strict=True)}
         means = self.means(given).view(N, self.components, self.covariance.dim)
         return torch.log_softmax(self.logits(given), -1), means, shape
+
+
+def _limited(log_scale: Tensor) -> Tensor:
+    """Zero at zero, slope about one below, and softly bounded above."""
+    return math.log1p(math.exp(NARROWEST)) - nn.functional.softplus(NARROWEST - log_scale)
 
 
 def _numel(size: tuple[int, ...]) -> int:

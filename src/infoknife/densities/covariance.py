@@ -14,6 +14,7 @@ from torch import Tensor
 
 from infoknife import kernels
 from infoknife.densities.start import Mixture, precision_factor
+from infoknife.inputs import check_whole
 
 __all__ = ["COVARIANCES", "Covariance", "Diagonal", "Full", "LowRank", "Shape", "Tied", "in_plain_units"]
 
@@ -158,7 +159,7 @@ class LowRank(Diagonal):
 
     def __init__(self, dim: int, rank: int | None = None) -> None:
         super().__init__(dim)
-        rank = max(1, math.isqrt(dim)) if rank is None else rank
+        rank = max(1, math.isqrt(dim)) if rank is None else check_whole("rank", rank)
         if not 1 <= rank <= dim:
             raise ValueError(f"rank is {rank}; expected 1 to dim={dim}")
         self.rank = rank

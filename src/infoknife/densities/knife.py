@@ -6,14 +6,17 @@ import torch
 from torch import Tensor
 
 from infoknife.densities.banks import Bank, ClassKernels, SharedKernels
-from infoknife.densities.base import Density, check_count, one_of
+from infoknife.densities.base import Density
 from infoknife.densities.conditional import PaperKernels, TrunkKernels
 from infoknife.densities.covariance import COVARIANCES, Covariance, LowRank
-from infoknife.transforms import Identity, Whiten
+from infoknife.inputs import check_count, one_of
+from infoknife.transforms import Whiten
 
 __all__ = ["KNIFE"]
 
 Init = Literal["data", "paper"]
+MOMENTUM = {"data": 0.01, "paper": 0.0}  # of the running statistics; the paper's form stays in the data's coordinates
+NETWORKS = {"trunk": TrunkKernels, "paper": PaperKernels}
 
 
 class KNIFE(Density):
@@ -33,10 +36,11 @@ class KNIFE(Density):
         covariance: ``"full"``, ``"diagonal"``, ``"tied"`` (one full covariance for all kernels) or ``"low-rank"``.
         rank: Rank of the low-rank part; about the square root of ``dim`` if not given.
         network: How kernels follow a continuous condition: ``"trunk"``, one network for weights, means and scales,
-            or ``"paper"``, three networks with one tanh layer for all of (A, b, u).
+            or ``"paper"``, three networks with one tanh layer for all of (A, b, u); the trunk if not given.
         hidden: Width of the hidden layers; 128 for the trunk and 64 for the paper's if not given.
-        init: ``"data"``: standardised coordinates and a mixture fitted by expectation maximisation; ``"paper"``: the
-            coordinates of the data, means at samples, noise of 0.01 elsewhere, plain units.
+        init: How ``initialize`` starts. ``"data"``: standardised coordinates and a mixture fitted by expectation
+            maximisation; ``"paper"``: the coordinates of the data, means at samples, noise of 0.01 elsewhere, plain
+            units. A state dictionary carries its form with it, whatever the module was made with.
 
     Example:
         >>> x = torch.randn(20_000, 2, generator=torch.Generator().manual_seed(0))
@@ -47,6 +51,8 @@ class KNIFE(Density):
         torch.Size([5, 2])
     """
 
+    transform: Whiten
+
     def __init__(
         self,
         dim: int,
@@ -56,16 +62,26 @@ class KNIFE(Density):
         given_classes: int | None = None,
         covariance: str = "full",
         rank: int | None = None,
-        network: str = "trunk",
+        network: str | None = None,
         hidden: int | None = None,
         init: Init = "data",
     ) -> None:
-        one_of("init", init, ("data", "paper"))
-        super().__init__(dim, given_dim, given_classes, Whiten(dim) if init == "data" else Identity(dim))
-        check_count("components", components)
-        self.components, self.init = components, init
-        shape = _covariance(dim, covariance, rank)
-        self.bank = _bank(shape, components, given_dim, given_classes, network, hidden)
+        one_of("init", init, tuple(MOMENTUM))
+        super().__init__(dim, given_dim, given_classes, Whiten(dim, MOMENTUM[init]))
+        self.components, self.init = check_count("components", components), init
+        shape = _covariance(self.dim, covariance, rank)
+        self.bank: Bank
+        if self.given_dim is not None:
+            self.bank = _following(shape, self.components, self.given_dim, network, hidden)
+        elif network is not None or hidden is not None:
+            raise ValueError(
+                f"network is {network!r} and hidden is {hidden}, but there is no continuous condition for a network; "
+                "expected given_dim= with them"
+            )
+        elif self.given_classes is not None:
+            self.bank = ClassKernels(self.given_classes, self.components, shape)
+        else:
+            self.bank = SharedKernels(self.components, shape)
 
     def initialize(self, x: Any, given: Any = None, *, init: Init | None = None, seed: int | None = None) -> Self:
         """Start from the rows of x (N, dim) and of the condition.
@@ -77,10 +93,24 @@ class KNIFE(Density):
             seed: Makes the start repeatable; without it torch's global generator decides.
         """
         if init is not None:
-            one_of("init", init, ("data", "paper"))
-        if init is not None and init != self.init:
-            self.init, self.transform = init, Whiten(self.dim) if init == "data" else Identity(self.dim)
+            one_of("init", init, tuple(MOMENTUM))
+            self.init = init
         return super().initialize(x, given, seed=seed)
+
+    def get_extra_state(self) -> Tensor:
+        """Give the momentum, by which the running statistics of a form follow the data or stay."""
+        return torch.tensor(self.transform.momentum, dtype=torch.double)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Take the momentum of a state dictionary."""
+        self.transform.momentum = state.item()
+
+    def _fit_transform(self, x: Tensor) -> None:
+        if self.init == "paper":
+            self.transform = Whiten(self.dim, momentum=0).to(x)  # the identity, and it stays
+        else:
+            super()._fit_transform(x)
+            self.transform.momentum = MOMENTUM["data"]
 
     def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
         return self.bank.log_prob(u, given)
@@ -100,19 +130,11 @@ def _covariance(dim: int, name: str, rank: int | None) -> Covariance:
     return COVARIANCES[name](dim) if rank is None else LowRank(dim, rank)
 
 
-def _bank(
-    covariance: Covariance,
-    components: int,
-    given_dim: int | None,
-    given_classes: int | None,
-    network: str,
-    hidden: int | None,
+def _following(
+    covariance: Covariance, components: int, given_dim: int, network: str | None, hidden: int | None
 ) -> Bank:
-    networks = {"trunk": TrunkKernels, "paper": PaperKernels}
-    one_of("network", network, tuple(networks))
-    if given_dim is not None:
-        width = {} if hidden is None else {"hidden": hidden}
-        return networks[network](given_dim, components, covariance, **width)
-    if given_classes is not None:
-        return ClassKernels(given_classes, components, covariance)
-    return SharedKernels(components, covariance)
+    """Kernels that follow a continuous condition."""
+    network = "trunk" if network is None else network
+    one_of("network", network, tuple(NETWORKS))
+    width = {} if hidden is None else {"hidden": check_count("hidden", hidden)}
+    return NETWORKS[network](given_dim, components, covariance, **width)

@@ -10,8 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from infoknife.densities.base import Density, generator_of, one_of
-from infoknife.densities.start import regression
+from infoknife.densities.base import Density, full_precision, generator_of
+from infoknife.densities.start import redraw, regression
+from infoknife.inputs import check_count, one_of
 from infoknife.nn import MLP, Linear
 from infoknife.transforms import Identity, Standardize
 
@@ -41,18 +42,20 @@ class LocationScale(Density):
     ) -> None:
         one_of("init", init, ("data", "paper"))
         super().__init__(dim, given_dim, given_classes, Standardize(dim) if init == "data" else Identity(dim))
-        self.init = init
+        self.init, hidden = init, check_count("hidden", hidden)
         self.values = nn.Parameter(torch.zeros(given_classes or 1, 2 * dim))  # location, then log-scale
         if given_dim is not None:
             self.skip = Linear(given_dim, dim, bias=False)
             self.network = MLP(given_dim, 2 * dim, (hidden,))
             for parameter in (*self.skip.parameters(), *self.network[-1].parameters()):
                 nn.init.zeros_(parameter)
+            self.skip.requires_grad_(init == "data")  # the paper's form has the network alone
 
     def rsample(self, n: int, given: Any = None, seed: int | None = None) -> Tensor:
         """Draw n samples (n, dim) whose gradient reaches the parameters and the condition."""
         given = self._rows(n, given)
-        return self.transform.inverse(self._draw(n, self._coordinates(given), generator_of(seed)))
+        with full_precision(self.values.device.type):
+            return self.transform.inverse(self._draw(n, self._coordinates(given), generator_of(seed)))
 
     @abstractmethod
     def _standard_log_prob(self, z: Tensor) -> Tensor:
@@ -85,6 +88,8 @@ class LocationScale(Density):
             self._initialize_paper(generator)
         elif self.given_dim is not None:
             assert given is not None
+            for parameter in self.network[-1].parameters():
+                parameter.zero_()
             slope = regression(given, u)
             self.skip.weight.copy_(slope.T)
             self.values.copy_(self._moments(u - given @ slope))
@@ -101,7 +106,11 @@ class LocationScale(Density):
         noise[:, self.dim :] /= 2
         self.values.copy_(noise)
         if self.given_dim is not None:
-            nn.init.xavier_uniform_(self.network[-1].weight, generator=generator)  # type: ignore[arg-type]
+            redraw(self.network, generator)
+            weight, bias = self.network[-1].parameters()
+            weight.copy_(nn.init.xavier_uniform_(torch.empty(weight.shape), generator=generator))
+            bias.zero_()
+            self.skip.weight.zero_()
 
     def _moments(self, u: Tensor) -> Tensor:
         scale = u.std(0, correction=0).clamp_min(1e-6) / self._standard_deviation

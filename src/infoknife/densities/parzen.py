@@ -1,5 +1,7 @@
 """Kernels at fixed centres: Parzen-Rosenblatt and Schraudolph."""
 
+import math
+from numbers import Real
 from typing import Any
 
 import torch
@@ -7,7 +9,8 @@ from torch import Tensor, nn
 
 from infoknife import kernels
 from infoknife.densities.banks import some_rows
-from infoknife.densities.base import Density, check_count, one_of
+from infoknife.densities.base import Density
+from infoknife.inputs import check_count, one_of
 from infoknife.nn import MLP
 from infoknife.transforms import Identity, Whiten
 
@@ -53,53 +56,64 @@ class Parzen(Density):
     ) -> None:
         if isinstance(bandwidth, str):
             one_of("bandwidth", bandwidth, ("scott", "silverman"))
-        elif not 0 < bandwidth < float("inf"):
+        elif isinstance(bandwidth, bool) or not isinstance(bandwidth, Real):
+            raise TypeError(f"bandwidth is {bandwidth!r}; expected 'scott', 'silverman' or a positive number")
+        elif not 0 < bandwidth < math.inf:
             raise ValueError(f"bandwidth is {bandwidth}; expected 'scott', 'silverman' or a positive number")
-        if components is not None:
-            check_count("components", components)
         # fixed statistics: the centres do not move with the data
         super().__init__(
             dim, given_dim, given_classes, Whiten(dim, momentum=0) if isinstance(bandwidth, str) else Identity(dim)
         )
-        self.components, self.bandwidth = components, bandwidth
-        classes = given_classes or 1  # until ``initialize``, one centre for each class
+        self.components = None if components is None else check_count("components", components)
+        self.bandwidth = bandwidth
+        classes = self.given_classes or 1  # until ``initialize``, one centre for each class
         self.register_buffer("centres", torch.zeros(classes, dim))
         self.register_buffer(
             "given_centres", torch.arange(classes)[:, None] if given_dim is None else torch.zeros(1, given_dim)
         )
-        self.register_buffer("width", torch.tensor(1.0 if isinstance(bandwidth, str) else bandwidth))
+        self.register_buffer("width", torch.tensor(1.0 if isinstance(bandwidth, str) else float(bandwidth)))
 
     def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
-        step = max(1, _CHUNK // self.centres.numel())
-        conditions = [None] * -(-len(u) // step) if given is None else given.split(step)
-        return torch.cat([self._part(*pair) for pair in zip(u.split(step), conditions, strict=True)])
+        parts = u.split(self._rows_at_once)
+        conditions = [None] * len(parts) if given is None else given.split(self._rows_at_once)
+        return torch.cat([self._part(*pair) for pair in zip(parts, conditions, strict=True)])
+
+    @property
+    def _rows_at_once(self) -> int:
+        return max(1, _CHUNK // self.centres.numel())
 
     def _part(self, u: Tensor, given: Tensor | None) -> Tensor:
         centres = self.centres.to(u.dtype)
         log_width = self.width.to(u.dtype).log()
         scale = (-log_width).expand_as(centres)
         if given is None:
-            log_weights = u.new_full((len(centres),), -torch.tensor(float(len(centres))).log().item())
-            return kernels.diagonal(u, log_weights, centres, scale)
-        return kernels.diagonal(u, self._log_weights(given, u), centres, scale).nan_to_num(nan=-torch.inf)
+            return kernels.diagonal(u, u.new_full((len(centres),), -math.log(len(centres))), centres, scale)
+        return kernels.diagonal(u, self._log_weights(given, u), centres, scale)
 
     def _log_weights(self, given: Tensor, u: Tensor) -> Tensor:
         """Log of the centres' weights (N, M) under the condition; minus infinity everywhere for a class without one."""
         if self.given_classes is not None:
             same = given.unsqueeze(-1) == self.given_centres.squeeze(-1)
-            return torch.log_softmax(torch.where(same, 0.0, -torch.inf).to(u.dtype), -1)
-        distance = torch.cdist(given, self.given_centres.to(u.dtype)) / self._given_width().to(u.dtype)
+            return torch.where(same, -same.sum(-1, keepdim=True).to(u.dtype).log(), -torch.inf)
+        # the rule's factor also for the condition, which is standardised
+        width = self.width.to(u.dtype) if isinstance(self.bandwidth, str) else _scott(len(self.centres), self.dim)
+        distance = torch.cdist(given, self.given_centres.to(u.dtype)) / width
         return torch.log_softmax(-0.5 * distance * distance, -1)
 
-    def _given_width(self) -> Tensor:
-        """The rule's factor also for the condition, which is standardised."""
-        return self.width if isinstance(self.bandwidth, str) else _scott(len(self.centres), self.dim).to(self.width)
-
     def _sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
-        weights = torch.ones(1, len(self.centres)) if given is None else self._log_weights(given, self.centres).exp()
-        kernel = torch.multinomial(weights.expand(n, -1).cpu(), 1, generator=generator).squeeze(-1)
+        if given is None:
+            kernel = torch.randint(len(self.centres), (n,), generator=generator)
+        else:
+            kernel = torch.cat([self._choose(part, generator) for part in given.split(self._rows_at_once)])
         noise = torch.randn(n, self.dim, generator=generator, dtype=self.centres.dtype).to(self.centres.device)
         return self.centres[kernel.to(self.centres.device)] + self.width * noise
+
+    def _choose(self, given: Tensor, generator: torch.Generator) -> Tensor:
+        weights = self._log_weights(given, self.centres).exp().cpu()
+        empty = weights.sum(-1) == 0
+        if bool(empty.any()):
+            raise ValueError(f"given has class {int(given[empty][0])}, of which initialize saw no rows to draw from")
+        return torch.multinomial(weights, 1, generator=generator).squeeze(-1)
 
     def _initialize(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         rows = torch.arange(len(u)) if self.components is None else some_rows(len(u), self.components, generator)
@@ -107,9 +121,11 @@ class Parzen(Density):
         self.centres = u[rows]
         if given is not None:
             self.given_centres = given[rows] if given.dim() == 2 else given[rows].unsqueeze(-1)
-        rule = {"scott": _scott, "silverman": _silverman}.get(str(self.bandwidth))
-        if rule is not None:
-            self.width = rule(len(rows), self.dim + (self.given_dim or 0)).to(u)
+        if isinstance(self.bandwidth, str):
+            rule = {"scott": _scott, "silverman": _silverman}[self.bandwidth]
+            self.width = u.new_tensor(rule(len(rows), self.dim + (self.given_dim or 0)))
+        else:
+            self.width = u.new_tensor(self.bandwidth)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         """Make room for as many centres as the state has."""
@@ -156,16 +172,15 @@ class Schraudolph(Density):
         init: str = "data",
     ) -> None:
         one_of("init", init, ("data", "paper"))
-        check_count("components", components)
         super().__init__(dim, given_dim, given_classes, Whiten(dim, momentum=0) if init == "data" else Identity(dim))
-        self.components, self.init = components, init
-        classes = given_classes or 1
+        self.components = components = check_count("components", components)
+        self.init, hidden = init, check_count("hidden", hidden)
+        classes = self.given_classes or 1
         self.register_buffer("centres", 0.1 * torch.randn(classes, components, dim))
         self.log_diagonal = nn.Parameter(torch.zeros(classes, components, dim))
         if given_dim is not None:
             self.network = MLP(given_dim, components * dim, (hidden,))
-            nn.init.zeros_(self.network[-1].weight)  # type: ignore[arg-type]
-            nn.init.zeros_(self.network[-1].bias)  # type: ignore[arg-type]
+            self._still()
 
     def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
         centres, log_diagonal = self.centres.to(u.dtype), self.log_diagonal.to(u.dtype)
@@ -193,9 +208,16 @@ class Schraudolph(Density):
     def _initialize(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         self.centres = torch.stack([self._draw_centres(rows, generator) for rows in self._groups(u, given)])
         if self.init == "data":
-            self.log_diagonal.fill_(-_scott(self.components, self.dim).log().item())
+            self.log_diagonal.fill_(-math.log(_scott(self.components, self.dim)))
         else:
             self.log_diagonal.copy_(0.01 * torch.randn(self.log_diagonal.shape, generator=generator))
+        if self.given_dim is not None:
+            self._still()
+
+    def _still(self) -> None:
+        """Let the network give zero."""
+        for parameter in self.network[-1].parameters():
+            nn.init.zeros_(parameter)
 
     def _groups(self, u: Tensor, given: Tensor | None) -> list[Tensor]:
         """The rows of each class, all rows for a class without any, and one group where there are no classes."""
@@ -213,9 +235,9 @@ def _column(given: Tensor | None) -> Tensor:
     return given.unsqueeze(-1)
 
 
-def _scott(rows: int, dim: int) -> Tensor:
-    return torch.tensor(rows ** (-1 / (dim + 4)))
+def _scott(rows: int, dim: int) -> float:
+    return math.pow(rows, -1 / (dim + 4))
 
 
-def _silverman(rows: int, dim: int) -> Tensor:
-    return torch.tensor((rows * (dim + 2) / 4) ** (-1 / (dim + 4)))
+def _silverman(rows: int, dim: int) -> float:
+    return math.pow(rows * (dim + 2) / 4, -1 / (dim + 4))

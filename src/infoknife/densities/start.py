@@ -8,11 +8,11 @@ every cluster is shared by several kernels that sit close together and can sprea
 from typing import NamedTuple, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from infoknife.kernels import full_scores
 
-__all__ = ["SPREAD", "Mixture", "precision_factor", "regression", "start"]
+__all__ = ["SPREAD", "Mixture", "precision_factor", "redraw", "regression", "start"]
 
 ROWS = 10_000  # rows that decide the number of clusters; more rows only cost time
 PATIENCE = 2  # doublings of K without a gain before the search ends
@@ -99,6 +99,15 @@ def regression(v: Tensor, u: Tensor) -> Tensor:
     return torch.linalg.solve(gram + ridge * torch.eye(len(gram)).to(gram), v.T @ (u - u.mean(0)) / len(v))
 
 
+def redraw(network: nn.Module, generator: torch.Generator) -> None:
+    """Draw the linear layers anew, as torch does: uniform up to one over the root of the number of inputs."""
+    for layer in network.modules():
+        if isinstance(layer, nn.Linear):
+            bound = layer.in_features**-0.5
+            for parameter in layer.parameters():
+                parameter.copy_(torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator))
+
+
 def _supported(train: Tensor, held_out: Tensor, components: int, generator: torch.Generator) -> int:
     """The number of clusters (0: the standard normal as it is) under which held-out rows are most likely."""
     d = train.shape[1]
@@ -114,7 +123,7 @@ def _supported(train: Tensor, held_out: Tensor, components: int, generator: torc
 def _expectation_maximisation(x: Tensor, clusters: int, generator: torch.Generator) -> Mixture:
     seeds = _seeds(x, clusters, generator)
     nearest = torch.cdist(x, seeds).argmin(1)
-    mixture = Mixture._of_masses(torch.nn.functional.one_hot(nearest, clusters).to(x).T, x)
+    mixture = Mixture._of_masses(nn.functional.one_hot(nearest, clusters).to(x).T, x)
     for _ in range(ITERATIONS if clusters > 1 else 0):
         mixture = mixture.step(x)
     return mixture

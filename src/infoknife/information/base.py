@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
-from infoknife.densities.base import check_count, full_precision, generator_of
-from infoknife.inputs import class_codes, matrix
+from infoknife.densities.base import check_count, full_precision, generator_of, kept
+from infoknife.inputs import class_codes, is_functional, matrix
 from infoknife.transforms import Standardize, Transform
 
 __all__ = ["Bound", "Facts", "MutualInformation"]
@@ -79,7 +79,7 @@ class MutualInformation(nn.Module, ABC):
         """
         x, y = self._checked(x, y)
         x, y = x.detach(), y.detach()
-        if self.training and torch.is_grad_enabled():
+        if self.training and torch.is_grad_enabled() and not is_functional():
             self.x_transform.update(x)
             if self.y_transform is not None:
                 self.y_transform.update(y)
@@ -91,15 +91,15 @@ class MutualInformation(nn.Module, ABC):
         if len(x) < 2:
             raise ValueError("x has 1 row; expected at least 2 to start from. Collect more samples")
         dtype = torch.promote_types(x.dtype, torch.float32)
-        self.to(dtype)
-        x = x.detach().to(dtype)
-        y = y.detach() if self.y_transform is None else y.detach().to(dtype)
-        with torch.no_grad():
+        with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
+            self.to(dtype)
+            x = kept(x.to(dtype))
+            y = kept(y if self.y_transform is None else y.to(dtype))
             self.x_transform.initialize(x)
             if self.y_transform is not None:
                 self.y_transform.initialize(y, "y")
             self._initialize(*self._coordinates(x, y), generator_of(seed))
-        self.initialized = torch.ones_like(self.initialized)
+            self.initialized = torch.ones_like(self.initialized)
         return self
 
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:

@@ -39,6 +39,7 @@ class Moments(nn.Module):
 
     def update(self, w: Tensor) -> None:
         """Step towards the moments of the batch w (N, columns); the tensor is replaced, never overwritten."""
+        w = w.to(self.matrix.dtype)
         self.matrix = torch.lerp(self.matrix, w.T @ w / len(w), self.momentum)
 
 

@@ -37,11 +37,11 @@ class EncoderDifference(_Encoder):
         **options: Options of the density.
 
     Example:
-        >>> mean, noise = torch.randn(2, 5000, 3, generator=torch.Generator().manual_seed(0))
-        >>> posterior = torch.cat([mean, torch.zeros(5000, 3)], 1)  # variance one
-        >>> estimator = EncoderDifference(3, density="doe").initialize(mean + noise, posterior)
-        >>> round(estimator(mean + noise, posterior).item(), 1)  # 1.5 log 2 = 1.04 nats
-        1.0
+        >>> mean, noise = torch.randn(2, 5000, 4, generator=torch.Generator().manual_seed(0))
+        >>> posterior = torch.cat([mean, torch.zeros(5000, 4)], 1)  # variance one
+        >>> estimator = EncoderDifference(4, density="doe").initialize(mean + noise, posterior)
+        >>> round(estimator(mean + noise, posterior).item(), 1)  # 2 log 2 = 1.39 nats
+        1.4
     """
 
     bound = "upper"

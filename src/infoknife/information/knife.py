@@ -14,12 +14,14 @@ from torch import Tensor, nn
 from infoknife.densities.base import check_count, one_of
 from infoknife.information.base import Facts, MutualInformation
 from infoknife.information.chain import ColumnKernels, Moments, factor_of, regression_of
+from infoknife.inputs import is_functional
 from infoknife.nn import MLP
-from infoknife.transforms import Quantile
+from infoknife.transforms import Quantile, Standardize
 
 __all__ = ["ChainKNIFE"]
 
-PERIOD = 4  # batches between two solutions for the linear parts
+PERIOD = 8  # batches between two solutions for the linear parts
+FAR = 10.0  # a raw condition counts up to so many standard deviations
 LEAST = 1e-3  # least weight of an expert, from which it can come back
 
 
@@ -36,11 +38,11 @@ class ChainKNIFE(MutualInformation):
         hidden: Width of the network that moves the innovations with the condition; 0 for none.
 
     Example:
-        >>> x, noise = torch.randn(2, 5000, 3, generator=torch.Generator().manual_seed(0))
+        >>> x, noise = torch.randn(2, 5000, 4, generator=torch.Generator().manual_seed(0))
         >>> y = (x + noise) ** 3
-        >>> estimator = ChainKNIFE(3, 3).initialize(x, y, seed=0)
-        >>> round(estimator(x, y).item(), 1)  # 1.5 log 2 = 1.04 nats
-        1.0
+        >>> estimator = ChainKNIFE(4, 4).initialize(x, y, seed=0)
+        >>> round(estimator(x, y).item(), 1)  # 2 log 2 = 1.39 nats
+        1.4
     """
 
     bound = None
@@ -60,7 +62,8 @@ class ChainKNIFE(MutualInformation):
         check_count("components", components)
         self.given = given
         self.sizes = v, t = (x_dim, y_dim) if given == "x" else (y_dim, x_dim)  # the condition's, the target's
-        self.ranks = Quantile(v + t, momentum=0.02)
+        self.x_transform, self.y_transform = Standardize(x_dim, momentum=0), Standardize(y_dim, momentum=0)
+        self.ranks = Quantile(v + t, momentum=0.04)  # follows the data instead
         self.moments = Moments(2 * (v + t))
         self.kernels = ColumnKernels(2 * t, components)  # innovations given the condition, and without it
         self.network = _still(MLP(2 * v, 2 * t, (hidden,), nn.SiLU)) if hidden else None
@@ -76,10 +79,10 @@ class ChainKNIFE(MutualInformation):
         return torch.logsumexp(log_gate + conditional, 0) - torch.logsumexp(log_gate + marginal, 0)
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        w, slopes = self._columns(x, y)
-        conditional, marginal = self._experts(w, slopes)
-        if self.training and torch.is_grad_enabled():
-            self._follow(w, conditional.detach())
+        w, log_dets = self._columns(x, y)
+        conditional, marginal = self._experts(w, log_dets)
+        if self.training and torch.is_grad_enabled() and not is_functional():
+            self._follow(torch.cat(self._sides(x, y), 1), w, conditional.detach())
         return self._likelihood(conditional, marginal, w)
 
     def _likelihood(self, conditional: Tensor, marginal: Tensor, w: Tensor) -> Tensor:
@@ -88,13 +91,13 @@ class ChainKNIFE(MutualInformation):
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         self.ranks.initialize(torch.cat(self._sides(x, y), 1))
-        w, slopes = self._columns(x, y)
+        w, log_dets = self._columns(x, y)
         self.moments.initialize(w)
         self._solve()
         self.kernels.initialize((w @ self.linear)[:, : 2 * self.sizes[1]])
         self._start(w, generator)
         for _ in range(5):
-            self._weigh(self._experts(w, slopes)[0], 1.0)
+            self._weigh(self._experts(w, log_dets)[0], 1.0)
 
     def _start(self, w: Tensor, generator: torch.Generator) -> None:
         """Start what a subclass adds."""
@@ -103,18 +106,20 @@ class ChainKNIFE(MutualInformation):
         return (x, y) if self.given == "x" else (y, x)
 
     def _columns(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The condition, raw and normal, then the target (N, 2(v + t)), and the slopes of the target's ranks."""
+        """The condition, raw and normal, then the target (N, 2(v + t)); log-determinants (2, N) of its maps."""
         sides, v = torch.cat(self._sides(x, y), 1), self.sizes[0]
+        raw, scale = self.ranks.standardize(sides)
         normal, slopes = self.ranks.map(sides)
-        return torch.cat([sides[:, :v], normal[:, :v], sides[:, v:], normal[:, v:]], 1), slopes[:, v:]
+        w = torch.cat([raw[:, :v].clamp(-FAR, FAR), normal[:, :v], raw[:, v:], normal[:, v:]], 1)
+        log_det = slopes[:, v:].log().sum(1)
+        return w, torch.stack([-scale[v:].log().sum().expand_as(log_det), log_det])
 
-    def _follow(self, w: Tensor, conditional: Tensor) -> None:
+    def _follow(self, sides: Tensor, w: Tensor, conditional: Tensor) -> None:
         """Let everything in closed form follow a batch: the moments always, what costs more every few batches."""
         self.moments.update(w)
         self.steps = self.steps + 1
         if int(self.steps) % PERIOD == 0:
-            v, t = self.sizes
-            self.ranks.update(torch.cat([w[:, :v], w[:, 2 * v : 2 * v + t]], 1))
+            self.ranks.update(sides)
             self._solve()
             self._weigh(conditional, 0.01 * PERIOD)
 
@@ -135,12 +140,11 @@ class ChainKNIFE(MutualInformation):
         linear[2 * v + t :, 2:] = factor[2:].permute(2, 0, 1)
         self.linear = linear.view(len(S), 4 * t)
 
-    def _experts(self, w: Tensor, slopes: Tensor) -> tuple[Tensor, Tensor]:
+    def _experts(self, w: Tensor, log_dets: Tensor) -> tuple[Tensor, Tensor]:
         """Log-densities (2, N) of the target with and without the condition, by the raw and the normal expert."""
         e, m = w @ self.linear.to(w.dtype), 2 * self.sizes[1]
-        raw, normal = self._raw(e[:, :m], w), self._normal(e[:, m:], w)
-        both = torch.stack([raw, normal + slopes.log().sum(1)])  # expert, condition, N
-        return both[:, 0], both[:, 1]
+        both = torch.stack([self._raw(e[:, :m], w), self._normal(e[:, m:], w)])  # expert, condition, N
+        return both[:, 0] + log_dets, both[:, 1] + log_dets
 
     def _raw(self, e: Tensor, w: Tensor) -> Tensor:
         """The raw expert's log-densities (2, N) with and without the condition, from its innovations (N, 2t)."""
