@@ -135,10 +135,12 @@ class Whiten(Standardize):
     """
 
     rotation: Tensor
+    turn: Tensor
 
     def __init__(self, dim: int, momentum: float = 0.01) -> None:
         super().__init__(dim, momentum)
         self.register_buffer("rotation", torch.eye(dim))
+        self.register_buffer("turn", torch.zeros(()))  # log-determinant of the rotation
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Map x (N, dim) to whitened coordinates."""
@@ -164,12 +166,12 @@ class Whiten(Standardize):
             )
         chol = torch.linalg.cholesky(shrunk(correlation, len(u)))
         self.rotation = torch.linalg.solve_triangular(chol, torch.eye(self.dim).to(chol), upper=False).to(x.dtype)
+        self.turn = self.rotation.diagonal().log().sum()
         self._rescale(self.scale)
         return self
 
     def _rescale(self, scale: Tensor) -> None:
-        super()._rescale(scale)
-        self.log_det = self.log_det + self.rotation.diagonal().log().sum()
+        self.scale, self.log_det = scale, self.turn - scale.log().sum()
 
 
 class Quantile(Transform):

@@ -46,6 +46,10 @@ def same_state(module: nn.Module, before: dict[str, Tensor]) -> bool:
     )
 
 
+def learning(estimator: MutualInformation) -> list[tuple[str, nn.Parameter]]:
+    return [(name, parameter) for name, parameter in estimator.named_parameters() if parameter.requires_grad]
+
+
 def finite(*values: Tensor) -> bool:
     return all(bool(torch.isfinite(value).all()) for value in values)
 
@@ -87,8 +91,7 @@ def test_loss_reaches_the_parameters_and_never_the_encoder(case: Case) -> None:
     for seed in range(4):
         estimator.loss(*encoder(*case.data(seed=seed))).backward()
     assert all(parameter.grad is None for parameter in encoder.parameters())
-    for name, parameter in estimator.named_parameters():
-        assert parameter.requires_grad, name
+    for name, parameter in learning(estimator):
         assert parameter.grad is not None, name
         assert finite(parameter.grad), name
         if (case.name, name) != ("infonce", "critic.rest.1.0.bias"):  # its value knows no constant
@@ -268,7 +271,7 @@ def test_two_losses_before_one_backward(case: Case) -> None:
     estimator = case.started().train()
     losses = [estimator.loss(*case.data(seed=seed)) for seed in range(5)]
     torch.stack(losses).sum().backward()
-    assert all(parameter.grad is not None and finite(parameter.grad) for parameter in estimator.parameters())
+    assert all(parameter.grad is not None and finite(parameter.grad) for _, parameter in learning(estimator))
 
 
 @each
@@ -282,7 +285,7 @@ def test_an_outer_and_an_inner_loss_before_one_backward(case: Case) -> None:
     assert all(parameter.grad is None or finite(parameter.grad) for parameter in encoder.parameters())
 
 
-@every
+@each
 def test_parameter_groups_hold_every_parameter_once(case: Case) -> None:
     estimator = case.started()
     groups = estimator.parameter_groups(1e-3)
@@ -298,7 +301,7 @@ def test_parameter_groups_hold_every_parameter_once(case: Case) -> None:
         assert any(not torch.equal(before[name], value) for name, value in estimator.named_parameters())
 
 
-@every
+@each
 def test_fit_trains_it(case: Case) -> None:
     estimator, data = case.make(), case.data(100)
     if not case.learns:

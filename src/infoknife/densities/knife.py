@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor
 
+from infoknife.densities import base
 from infoknife.densities.banks import Bank, ClassKernels, SharedKernels
 from infoknife.densities.base import Density
 from infoknife.densities.conditional import PaperKernels, TrunkKernels
@@ -15,7 +16,10 @@ from infoknife.transforms import Whiten
 __all__ = ["KNIFE"]
 
 Init = Literal["data", "paper"]
-MOMENTUM = {"data": 0.01, "paper": 0.0}  # of the running statistics; the paper's form stays in the data's coordinates
+MOMENTUM = {
+    "data": base.MOMENTUM,
+    "paper": 0.0,
+}  # of the running statistics; the paper's form stays in the data's coordinates
 NETWORKS = {"trunk": TrunkKernels, "paper": PaperKernels}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from infoknife.densities.base import Density, full_precision, generator_of
+from infoknife.densities.base import MOMENTUM, Density, full_precision, generator_of
 from infoknife.densities.start import redraw, regression
 from infoknife.inputs import check_count, one_of
 from infoknife.nn import MLP, Linear
@@ -41,7 +41,7 @@ class LocationScale(Density):
         init: str = "data",
     ) -> None:
         one_of("init", init, ("data", "paper"))
-        super().__init__(dim, given_dim, given_classes, Standardize(dim) if init == "data" else Identity(dim))
+        super().__init__(dim, given_dim, given_classes, Standardize(dim, MOMENTUM) if init == "data" else Identity(dim))
         self.init, hidden = init, check_count("hidden", hidden)
         self.values = nn.Parameter(torch.zeros(given_classes or 1, 2 * dim))  # location, then log-scale
         if given_dim is not None:
