@@ -146,9 +146,7 @@ def test_a_stream_that_ends_says_where_and_what_to_do() -> None:
     def three() -> Iterator[Tensor]:
         yield from (torch.zeros(2) for _ in range(3))
 
-    with pytest.raises(
-        ValueError, match=r"ended after 3 batches: .* step 4; .*DataLoader.*endless.*fewer steps"
-    ):
+    with pytest.raises(ValueError, match=r"ended after 3 batches: .* step 4; .*DataLoader.*endless.*fewer steps"):
         take(Stream(three(), 2, CPU), 4)
     kinds: list[Any] = [[], iter([])]
     for empty in kinds:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
+
 from benchmarks.growth import slope
 from benchmarks.rows import Bar, Row
 from benchmarks.textbook import Textbook, TextbookDifference
-
 from infoknife import KNIFE
 from infoknife.densities.banks import SharedKernels
 

@@ -9,11 +9,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
-from tests.kernel_cases import FAMILIES, Family
 from torch import Tensor
 
 from infoknife import kernels
 from infoknife.kernels import Units
+from tests.kernel_cases import FAMILIES, Family
 
 families = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
 N, M, D = 7, 5, 3

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 import torch
-from tests.kernel_cases import FAMILIES, Family
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 from torch.autograd.graph import saved_tensors_hooks
 
 from infoknife import kernels
 from infoknife.kernels import Units
+from tests.kernel_cases import FAMILIES, Family
 
 families = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
 N, M, D = 4, 3, 2

@@ -49,15 +49,11 @@ class Breaking(Gaussian):
 
 
 @pytest.mark.parametrize("clip", [None, 1.0])
-@pytest.mark.parametrize(
-    ("gradient", "what"), [(False, "the loss is inf"), (True, "the gradient of the loss")]
-)
+@pytest.mark.parametrize(("gradient", "what"), [(False, "the loss is inf"), (True, "the gradient of the loss")])
 def test_a_loss_or_gradient_that_is_not_finite(gradient: bool, what: str, clip: float | None) -> None:
     module, seen = Breaking(gradient), []
     keep = [lambda step, loss, module: seen.append((loss, parameters(module)))]
-    with pytest.raises(
-        FloatingPointError, match=rf"{what}.* at step 3; the last finite loss was 0\.9"
-    ) as error:
+    with pytest.raises(FloatingPointError, match=rf"{what}.* at step 3; the last finite loss was 0\.9") as error:
         fit(module, normal(10, 1) / 9, steps=9, callbacks=keep, clip=clip)
     assert all(word in str(error.value) for word in (str(seen[-1][0]), "lr", "clip=1.0", "duplicated rows"))
     assert torch.equal(parameters(module), seen[-1][1])

@@ -121,9 +121,7 @@ def test_the_best_parameters_and_buffers_are_restored() -> None:
             with torch.no_grad():
                 next(module.parameters()).add_(1.0)
 
-    history = fit(
-        module, (x, y), steps=60, lr=0.05, seed=0, validation=held, validate_every=10, callbacks=[spoil]
-    )
+    history = fit(module, (x, y), steps=60, lr=0.05, seed=0, validation=held, validate_every=10, callbacks=[spoil])
     assert [step for step, _ in history.validation] == [0, 10, 20, 30, 40, 50, 60]
     assert history.best_step == 30
     assert module.batches.item() == 30
@@ -143,9 +141,7 @@ def test_validation_weighs_by_rows_in_eval_mode_without_gradients() -> None:
 
 def test_patience_stops_training() -> None:
     x, y = lines(40)
-    history = fit(
-        Regression(2), (x, y), steps=500, lr=0.1, seed=0, validation=(x, -y), validate_every=5, patience=3
-    )
+    history = fit(Regression(2), (x, y), steps=500, lr=0.1, seed=0, validation=(x, -y), validate_every=5, patience=3)
     assert history.stopped == "patience"
     assert history.best_step == 0
     assert len(history) == 15

@@ -218,7 +218,7 @@ class Quantile(Transform):
         inside = torch.minimum(torch.maximum(columns, quantiles[:, :1]), quantiles[:, -1:])
         beyond = (columns - inside) * slope
         u = torch.addcmul(bases.gather(1, left), inside, slope) + beyond.asinh()
-        return u.t(), (slope * (1 + beyond * beyond).rsqrt()).t()
+        return u.t(), (slope / torch.hypot(torch.ones_like(beyond), beyond)).t()
 
     def inverse(self, u: Tensor) -> Tensor:
         """Map u (N, dim) back."""
@@ -233,13 +233,10 @@ class Quantile(Transform):
     def standardize(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Centre x (N, dim) by the median and scale it by half the distance of two middle quantiles: u, and the scale.
 
-        The quantiles are those of minus and plus one standard deviation of the normal scale, or next to them. Unlike
-        mean and standard deviation they exist for every distribution and move smoothly with the batches.
+        Unlike mean and standard deviation these exist for every distribution and move smoothly with the batches.
         """
-        quantiles, middle = self.quantiles.to(x.dtype), len(self.normal) // 2
-        wide = min(middle, max(1, round(1 / self.step)))
-        scale = (quantiles[:, middle + wide] - quantiles[:, middle - wide]) / (2 * wide * self.step)
-        return (x - quantiles[:, middle]) / scale, scale
+        scale = self._width().to(x.dtype)
+        return (x - self.quantiles[:, len(self.normal) // 2].to(x.dtype)) / scale, scale
 
     def initialize(self, x: Tensor, name: str = "x") -> Self:
         """Take the quantiles of x (N, dim); a constant column is an error."""
@@ -252,10 +249,13 @@ class Quantile(Transform):
         """Move the quantiles by ``momentum`` towards the batch's, in logarithms far out: tails may be heavy."""
         if self.momentum == 0 or len(x) < 2:
             return
-        batch, middle = self._quantiles(x.detach().to(self.quantiles.dtype)), len(self.normal) // 2
-        centre, scale = self.quantiles[:, middle : middle + 1], self.quantiles.diff().amin(1, keepdim=True) / self.step
+        x = x.detach().to(self.quantiles.dtype)
+        spread = (x.amax(0) > x.amin(0)).unsqueeze(-1)  # a column that stands still in a batch tells nothing
+        batch, middle = torch.where(spread, self._quantiles(x), self.quantiles), len(self.normal) // 2
+        centre, reach = self.quantiles[:, middle : middle + 1], self.quantiles[:, -1:] - self.quantiles[:, :1]
+        scale = torch.maximum(self._width().unsqueeze(-1), reach * 1e-6)
         old, new = ((self.quantiles - centre) / scale).asinh_(), ((batch - centre) / scale).asinh_()
-        self.quantiles = torch.lerp(old, new, self.momentum).sinh_() * scale + centre
+        self.quantiles = self._increasing(torch.lerp(old, new, self.momentum).sinh_() * scale + centre, x)
 
     def _quantiles(self, x: Tensor) -> Tensor:
         """Quantiles (dim, Q) of x (N, dim) at the knots' levels, strictly increasing."""
@@ -263,7 +263,16 @@ class Quantile(Transform):
         place = (torch.special.ndtr(self.normal.to(x.dtype)) * len(x) - 0.5).clamp_(0, len(x) - 1)  # Q
         below = place.long().clamp_max_(len(x) - 2)
         values = torch.lerp(ordered[:, below], ordered[:, below + 1], place - below)
-        return _apart(values, x.std(0).unsqueeze(-1) * (self.step / CLOSE))  # all the same: standardise
+        return self._increasing(values, x)
+
+    def _increasing(self, quantiles: Tensor, x: Tensor) -> Tensor:
+        return _apart(quantiles, x.std(0).unsqueeze(-1) * (self.step / CLOSE))  # all the same: standardise
+
+    def _width(self) -> Tensor:
+        """Half the distance (dim,) of the quantiles at minus and plus one on the normal scale, or next to them."""
+        middle = len(self.normal) // 2
+        wide = min(middle, max(1, round(1 / self.step)))
+        return (self.quantiles[:, middle + wide] - self.quantiles[:, middle - wide]) / (2 * wide * self.step)
 
 
 def _fraction(momentum: float) -> float:

@@ -3,6 +3,7 @@
 from typing import cast
 
 import pytest
+
 from tests.densities.conformance import CASES, Case
 
 

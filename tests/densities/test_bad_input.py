@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.densities.conformance import PLAIN_CASES, Case
 from torch import Tensor
 
 from infoknife.densities import KNIFE, Density, Gaussian, Logistic, Parzen, Schraudolph
+from tests.densities.conformance import PLAIN_CASES, Case
 
 CLASSES = (KNIFE, Gaussian, Logistic, Parzen, Schraudolph)
 classes = pytest.mark.parametrize("make", CLASSES)

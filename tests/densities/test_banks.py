@@ -1,12 +1,12 @@
 """Banks of shared kernels and of kernels by class."""
 
 import torch
-from tests.conftest import Seeded
 
 from infoknife.densities.banks import ClassKernels, SharedKernels, some_rows
 from infoknife.densities.covariance import Full
 from infoknife.densities.start import start
 from infoknife.kernels import Units
+from tests.conftest import Seeded
 
 
 def test_start_is_the_mixture_fitted_to_the_data(seeded: Seeded) -> None:

@@ -8,10 +8,10 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
-from tests.densities.conformance import Case
 from torch import Tensor
 
 from infoknife.densities import Density
+from tests.densities.conformance import Case
 
 
 def state_of(density: Density) -> dict[str, Tensor]:

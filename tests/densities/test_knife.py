@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from tests.conftest import Seeded
 from torch import Tensor, nn
 
 from infoknife import KNIFE
@@ -13,6 +12,7 @@ from infoknife.densities.conditional import PaperKernels, TrunkKernels
 from infoknife.densities.knife import Init
 from infoknife.kernels import Units
 from infoknife.transforms import Standardize, Whiten
+from tests.conftest import Seeded
 
 
 def normal_entropy(dim: int) -> float:

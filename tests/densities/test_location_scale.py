@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
-from tests.conftest import Seeded
 
 from infoknife.densities import Gaussian, Logistic
+from tests.conftest import Seeded
 
 both = pytest.mark.parametrize(("make", "law"), [(Gaussian, stats.norm), (Logistic, stats.logistic)])
 TRUTHS = {Gaussian: 0.5 * math.log(2 * math.pi * math.e), Logistic: 2.0}

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
-from tests.conftest import Seeded
 
 from infoknife.densities import Parzen, Schraudolph, parzen
+from tests.conftest import Seeded
 
 
 @pytest.mark.parametrize("rule", ["scott", "silverman"])

@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import Seeded
 from torch import Tensor
 from torch.distributions import Categorical, MixtureSameFamily, MultivariateNormal
 
@@ -22,6 +21,7 @@ from infoknife.densities.start import (
     standard,
     start,
 )
+from tests.conftest import Seeded
 
 
 def whitened(x: Tensor) -> Tensor:

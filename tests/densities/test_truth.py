@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 from scipy import integrate, stats
-from tests.densities.conformance import Case
 from torch import Tensor
+
+from tests.densities.conformance import Case
 
 SCALES = (1e-6, 1e-3, 1e3, 1e6)
 

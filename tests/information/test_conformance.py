@@ -11,11 +11,11 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
-from tests.information.conformance import ABSENT, CASES, EACH, START, Case
 from torch import Tensor, nn
 
 from infoknife import fit
 from infoknife.information import MutualInformation, names
+from tests.information.conformance import ABSENT, CASES, EACH, START, Case
 
 every = pytest.mark.parametrize("case", CASES, ids=str)
 each = pytest.mark.parametrize("case", EACH, ids=str)

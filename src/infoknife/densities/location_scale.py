@@ -45,11 +45,11 @@ class LocationScale(Density):
         self.init, hidden = init, check_count("hidden", hidden)
         self.values = nn.Parameter(torch.zeros(given_classes or 1, 2 * dim))  # location, then log-scale
         if given_dim is not None:
-            self.skip = Linear(given_dim, dim, bias=False)
+            self.skip = Linear(given_dim, dim, bias=False) if init == "data" else None  # the paper's has none
             self.network = MLP(given_dim, 2 * dim, (hidden,))
-            for parameter in (*self.skip.parameters(), *self.network[-1].parameters()):
-                nn.init.zeros_(parameter)
-            self.skip.requires_grad_(init == "data")  # the paper's form has the network alone
+            for module in (self.skip, self.network[-1]):
+                for parameter in () if module is None else module.parameters():
+                    nn.init.zeros_(parameter)
 
     def rsample(self, n: int, given: Any = None, seed: int | None = None) -> Tensor:
         """Draw n samples (n, dim) whose gradient reaches the parameters and the condition."""
@@ -91,6 +91,7 @@ class LocationScale(Density):
             for parameter in self.network[-1].parameters():
                 parameter.zero_()
             slope = regression(given, u)
+            assert self.skip is not None
             self.skip.weight.copy_(slope.T)
             self.values.copy_(self._moments(u - given @ slope))
         elif given is not None:
@@ -110,7 +111,6 @@ class LocationScale(Density):
             weight, bias = self.network[-1].parameters()
             weight.copy_(nn.init.xavier_uniform_(torch.empty(weight.shape), generator=generator))
             bias.zero_()
-            self.skip.weight.zero_()
 
     def _moments(self, u: Tensor) -> Tensor:
         scale = u.std(0, correction=0).clamp_min(1e-6) / self._standard_deviation
@@ -124,7 +124,9 @@ class LocationScale(Density):
         if self.given_dim is None:
             return location, log_scale
         more, wider = self.network(given).chunk(2, -1)
-        return location + self.skip(given) + more, log_scale + wider
+        if self.skip is not None:
+            more = more + self.skip(given)
+        return location + more, log_scale + wider
 
 
 class Gaussian(LocationScale):

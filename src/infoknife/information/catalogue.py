@@ -39,7 +39,12 @@ def _doe(density: str) -> Make:
 
 
 def _classes(density: str, **defaults: Any) -> Make:
-    return lambda x_dim, **options: ClassDifference(x_dim, density=density, **defaults | options)
+    def make(x_dim: int, *, preset: str = "default", **options: Any) -> MutualInformation:
+        one_of("preset", preset, ("default", "paper"))
+        paper = {"init": "paper", **dict.fromkeys(defaults, 128)} if preset == "paper" else {}
+        return ClassDifference(x_dim, density=density, **defaults | paper | options)
+
+    return make
 
 
 CONTINUOUS: dict[str, Make] = {

@@ -34,8 +34,9 @@ class Moments(nn.Module):
         self.register_buffer("matrix", torch.eye(columns))
 
     def initialize(self, w: Tensor) -> None:
-        """Take the moments of w (N, columns)."""
-        self.matrix = w.T @ w / len(w)
+        """Take the moments of w (N, columns), with correlations shrunk as far as there are few rows for them."""
+        S = w.T @ w / len(w)
+        self.matrix = torch.lerp(S, S.diagonal().diag(), S.shape[0] / (S.shape[0] + len(w)))
 
     def update(self, w: Tensor) -> None:
         """Step towards the moments of the batch w (N, columns); the tensor is replaced, never overwritten."""
@@ -45,16 +46,22 @@ class Moments(nn.Module):
 
 def regression_of(features: Tensor, cross: Tensor) -> Tensor:
     """Slope B (F, T) of the regression of T targets on F features, from moments (F, F) and (F, T)."""
-    ridge = RIDGE * torch.eye(len(features), dtype=features.dtype, device=features.device)
-    return torch.cholesky_solve(cross, torch.linalg.cholesky(features + ridge))
+    return torch.cholesky_solve(cross.double(), _cholesky(features, RIDGE)).to(cross.dtype)
 
 
 def factor_of(moments: Tensor) -> tuple[Tensor, Tensor]:
     """The lower-triangular L with L S L' = I for moments S (..., d, d), and log det L."""
-    eye = torch.eye(moments.shape[-1], dtype=moments.dtype, device=moments.device)
-    chol = torch.linalg.cholesky(moments + FLOOR * eye)
-    factor = torch.linalg.solve_triangular(chol, eye.expand_as(chol), upper=False)
+    chol = _cholesky(moments, FLOOR)
+    eye = torch.eye(chol.shape[-1]).to(chol).expand_as(chol)
+    factor = torch.linalg.solve_triangular(chol, eye, upper=False).to(moments.dtype).contiguous()  # as it is loaded
     return factor, factor.diagonal(0, -2, -1).log().sum(-1)
+
+
+def _cholesky(moments: Tensor, floor: float) -> Tensor:
+    """Factor moments (..., d, d) in double precision, with a little on the diagonal and more if it is needed."""
+    eye = torch.eye(moments.shape[-1]).to(moments)
+    chol, failed = torch.linalg.cholesky_ex((moments + floor * eye).double())
+    return torch.linalg.cholesky((moments + 1e-2 * eye).double()) if bool(failed.any()) else chol
 
 
 class ColumnKernels(nn.Module):

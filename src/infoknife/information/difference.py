@@ -44,7 +44,12 @@ class Difference(MutualInformation):
     """
 
     bound = None
-    facts = Facts("likelihood of each entropy", "no", "N M d", "McAllester & Stratos 2020; Pichler et al. 2022, eq:MI")
+    facts = Facts(
+        "likelihood of each entropy",
+        "none",
+        "N M d, with M = 1 for DoE",
+        "McAllester & Stratos 2020; Pichler et al. 2022, eq:MI",
+    )
 
     def __init__(
         self,
@@ -96,7 +101,8 @@ class ClassDifference(MutualInformation):
 
     $\hat p(x) = \sum_s \hat p(s)\, \hat p(x \mid s)$ with running class frequencies (`eq:mi_knife_doe`), one set of
     parameters a class. The value is $H(S)$ minus the cross-entropy of the classifier that the densities imply, so on
-    fresh rows it is a lower bound of the mutual information in expectation. Classes that a batch lacks do no harm.
+    fresh rows it is a lower bound of the mutual information in expectation, as far as the frequencies are right.
+    Classes that a batch lacks do no harm.
 
     Args:
         x_dim: Dimension of x.
@@ -114,7 +120,9 @@ class ClassDifference(MutualInformation):
     """
 
     bound = "lower"
-    facts = Facts("likelihood of each class", "no", "N M d", "Pichler et al. 2022, eq:mi_knife_doe")
+    facts = Facts(
+        "likelihood of each class", "none", "N M d, with M = 1 for DoE", "Pichler et al. 2022, eq:mi_knife_doe"
+    )
 
     frequencies: Tensor
 

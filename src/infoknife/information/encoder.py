@@ -45,7 +45,7 @@ class EncoderDifference(_Encoder):
     """
 
     bound = "upper"
-    facts = Facts("likelihood of z", "no", "N M d", "Pichler et al. 2022, section 4.1")
+    facts = Facts("likelihood of z", "none", "N M d", "Pichler et al. 2022, section 4.1")
 
     def __init__(self, x_dim: int, y_dim: int | None = None, *, density: str = "knife", **options: Any) -> None:
         super().__init__(x_dim, y_dim)
@@ -78,7 +78,7 @@ class EncoderPrior(_Encoder):
     """
 
     bound = "upper"
-    facts = Facts("nothing", "no", "N d", "Alemi et al. 2017")
+    facts = Facts("nothing", "none", "N d", "Alemi et al. 2017")
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
         mean, log_variance = y.chunk(2, -1)

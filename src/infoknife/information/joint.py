@@ -8,7 +8,7 @@ from infoknife.densities.banks import SharedKernels
 from infoknife.densities.covariance import Full, in_plain_units
 from infoknife.densities.start import precision_factor
 from infoknife.information.base import Facts
-from infoknife.information.chain import factor_of
+from infoknife.information.chain import FLOOR, factor_of
 from infoknife.information.knife import ChainKNIFE
 
 __all__ = ["JointKNIFE"]
@@ -35,7 +35,7 @@ class JointKNIFE(ChainKNIFE):
         1.4
     """
 
-    facts = Facts("likelihood of the joint", "no", "N M (d_x + d_y)", "Pichler et al. 2022, section 3.2")
+    facts = Facts("likelihood of the joint", "none", "N M (d_x + d_y)", "Pichler et al. 2022, section 3.2")
 
     joint_factor: Tensor
 
@@ -84,5 +84,6 @@ def _seen_through(linear: Tensor, log_diagonal: Tensor, lower: Tensor) -> tuple[
     """Factors of kernels after a linear map (m, d) of their coordinates: log-diagonal and lower part."""
     factor = lower.tril(-1) + torch.diag_embed(log_diagonal.exp())
     root = torch.linalg.solve_triangular(factor, linear.expand(len(factor), -1, -1), upper=False, left=False)
-    marginal = precision_factor(root @ root.mT)
+    covariance = root @ root.mT
+    marginal = precision_factor(covariance + FLOOR * torch.eye(covariance.shape[-1]).to(covariance))
     return marginal.diagonal(0, 1, 2).log(), marginal.tril(-1)

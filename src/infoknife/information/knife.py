@@ -46,7 +46,7 @@ class ChainKNIFE(MutualInformation):
     """
 
     bound = None
-    facts = Facts("likelihood of each entropy", "no", "N d K", "Pichler et al. 2022, eq:MI, by the chain rule")
+    facts = Facts("likelihood of each entropy", "none", "N d K", "Pichler et al. 2022, eq:MI, by the chain rule")
 
     gate: Tensor
     steps: Tensor
@@ -91,6 +91,9 @@ class ChainKNIFE(MutualInformation):
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         self.ranks.initialize(torch.cat(self._sides(x, y), 1))
+        self.gate, self.steps = torch.full_like(self.gate, 0.5), torch.zeros_like(self.steps)
+        if self.network is not None:
+            _still(self.network)
         w, log_dets = self._columns(x, y)
         self.moments.initialize(w)
         self._solve()
@@ -164,7 +167,7 @@ class ChainKNIFE(MutualInformation):
 
     def _weigh(self, conditional: Tensor, momentum: float) -> None:
         """Let the experts' weights follow their responsibilities."""
-        share = torch.softmax(self.gate.log().unsqueeze(-1) + conditional, 0).mean(1)
+        share = torch.softmax(self.gate.log().unsqueeze(-1) + conditional, 0).mean(1).to(self.gate.dtype)
         gate = torch.lerp(self.gate, share, momentum).clamp_min(LEAST)
         self.gate = gate / gate.sum()
 
