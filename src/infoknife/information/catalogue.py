@@ -32,8 +32,10 @@ def _doe(density: str) -> Make:
     def make(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **options: Any) -> MutualInformation:
         one_of("preset", preset, ("default", "paper"))
         conditional = {"hidden": options.pop("hidden", 64)}
-        options.setdefault("init", "paper" if preset == "paper" else "data")
-        return Difference(x_dim, y_dim, density=density, conditional_options=conditional, **options)
+        paper: dict[str, Any] = (
+            {"init": "paper", "marginal_rate": 10.0} if preset == "paper" else {}
+        )  # it starts far away
+        return Difference(x_dim, y_dim, density=density, conditional_options=conditional, **paper | options)
 
     return make
 
@@ -41,7 +43,7 @@ def _doe(density: str) -> Make:
 def _classes(density: str, **defaults: Any) -> Make:
     def make(x_dim: int, *, preset: str = "default", **options: Any) -> MutualInformation:
         one_of("preset", preset, ("default", "paper"))
-        paper = {"init": "paper", **dict.fromkeys(defaults, 128)} if preset == "paper" else {}
+        paper: dict[str, Any] = {"init": "paper", **dict.fromkeys(defaults, 128)} if preset == "paper" else {}
         return ClassDifference(x_dim, density=density, **defaults | paper | options)
 
     return make
