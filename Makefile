@@ -22,7 +22,7 @@ types: .venv/.ready-dev
 	$(BIN)/mypy
 
 docs: .venv/.ready-dev
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 check: lint types test docs
 
