@@ -123,7 +123,7 @@ class MINE(Contrastive):
         y_classes: Number of classes of a discrete y.
         momentum: Step of the running mean; 1 is the batch's own mean, the uncorrected gradient.
         pairs: ``"shuffled"``, ``"all"`` or ``"batch"``.
-        options: ``critic``, ``hidden``, ``layers`` and ``preset`` of :class:`Contrastive`.
+        options: ``critic``, ``hidden``, ``layers`` and ``preset`` of ``Contrastive``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -181,7 +181,7 @@ class NWJ(Contrastive):
         y_classes: Number of classes of a discrete y.
         pairs: ``"all"``, ``"batch"`` (that of ``preset="paper"``) or ``"shuffled"``.
         preset: ``"default"`` or ``"paper"``.
-        options: ``critic``, ``hidden`` and ``layers`` of :class:`Contrastive`.
+        options: ``critic``, ``hidden`` and ``layers`` of ``Contrastive``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -223,7 +223,7 @@ class TUBA(Contrastive):
         preset: ``"default"`` (128 wide), or ``"paper"``: a linear baseline, and 40 wide, chosen to come near the
             published values with Adam at 0.0005 (at 0.001 bursts reach the last level). Those exceed log N, which
             the public code, 15 wide with all pairs of the batch, cannot.
-        options: ``critic`` and ``layers`` of :class:`Contrastive`.
+        options: ``critic`` and ``layers`` of ``Contrastive``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -263,7 +263,7 @@ class InfoNCE(Contrastive):
         x_dim: Dimension of x.
         y_dim: Dimension of a continuous y.
         y_classes: Number of classes of a discrete y.
-        options: ``critic``, ``hidden``, ``layers`` and ``preset`` of :class:`Contrastive`.
+        options: ``critic``, ``hidden``, ``layers`` and ``preset`` of ``Contrastive``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -298,7 +298,7 @@ class SMILE(Contrastive):
         tau: Where the scores of the negatives are clipped, in nats.
         gradient: What the critic learns by: ``"js"``, the Jensen-Shannon objective, or ``"nwj"``, the NWJ bound (with
             its constant moved, so that the best score is the log-density ratio and not one more).
-        options: ``critic``, ``hidden``, ``layers`` and ``preset`` of :class:`Contrastive`.
+        options: ``critic``, ``hidden``, ``layers`` and ``preset`` of ``Contrastive``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))

@@ -10,7 +10,7 @@ from infoknife.densities import KNIFE, Density, Gaussian, Logistic, Schraudolph
 from infoknife.densities.base import one_of
 from infoknife.information.base import Facts, MutualInformation
 
-__all__ = ["ClassDifference", "Difference"]
+__all__ = ["ClassDifference", "Difference", "seed_from"]
 
 DENSITIES: dict[str, Callable[..., Density]] = {
     "knife": KNIFE,
@@ -92,8 +92,8 @@ class Difference(MutualInformation):
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         target, condition = self._sides(x, y)
-        self.marginal.initialize(target, seed=_seed(generator))
-        self.conditional.initialize(target, condition, seed=_seed(generator))
+        self.marginal.initialize(target, seed=seed_from(generator))
+        self.conditional.initialize(target, condition, seed=seed_from(generator))
 
 
 class ClassDifference(MutualInformation):
@@ -159,11 +159,12 @@ class ClassDifference(MutualInformation):
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         counts = self._counts(y) + 0.5  # a class that is not there yet keeps a little weight
         self.frequencies = counts / counts.sum()
-        self.conditional.initialize(x, y, seed=_seed(generator))
+        self.conditional.initialize(x, y, seed=seed_from(generator))
 
     def _counts(self, y: Tensor) -> Tensor:
         return torch.bincount(y, minlength=self.y_classes or 0).to(self.frequencies)
 
 
-def _seed(generator: torch.Generator) -> int:
+def seed_from(generator: torch.Generator) -> int:
+    """Draw the seed of a part."""
     return int(torch.randint(2**62, (), generator=generator))

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from infoknife.densities.base import one_of
 from infoknife.information.base import Facts, MutualInformation
-from infoknife.information.difference import DENSITIES
+from infoknife.information.difference import DENSITIES, seed_from
 from infoknife.transforms import Identity
 
-__all__ = ["EncoderDifference", "EncoderPrior"]
+__all__ = ["EncoderDifference", "EncoderPrior", "divergence"]
 
 
 class _Encoder(MutualInformation):
@@ -61,7 +61,7 @@ class EncoderDifference(_Encoder):
         return loss
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
-        self.marginal.initialize(x, seed=int(torch.randint(2**62, (), generator=generator)))
+        self.marginal.initialize(x, seed=seed_from(generator))
 
 
 class EncoderPrior(_Encoder):
@@ -81,8 +81,19 @@ class EncoderPrior(_Encoder):
     facts = Facts("nothing", "none", "N d", "Alemi et al. 2017")
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
-        mean, log_variance = y.chunk(2, -1)
-        return 0.5 * (mean * mean + log_variance.exp() - 1 - log_variance).sum(-1)
+        return divergence(*y.chunk(2, -1))
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         return x.new_zeros(()).requires_grad_()
+
+
+def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
+    r"""Give $\mathrm{KL}(\mathcal N(\mu, \sigma^2)\,\Vert\,\mathcal N(0, I))$ of each row, in nats, (N, d) to (N,).
+
+    $\tfrac12 \sum_i (\mu_i^2 + \sigma_i^2 - 1 - \log \sigma_i^2)$.
+
+    Example:
+        >>> divergence(torch.ones(1, 2), torch.zeros(1, 2))
+        tensor([1.])
+    """
+    return 0.5 * (mean * mean + log_variance.expm1() - log_variance).sum(-1)

@@ -14,6 +14,7 @@ from infoknife.densities.location_scale import Gaussian
 from infoknife.information.base import Facts, MutualInformation
 from infoknife.information.conditionals import Classifier, Conditional, Regressor
 from infoknife.information.critics import shuffled
+from infoknife.information.encoder import divergence
 from infoknife.inputs import matrix
 
 __all__ = ["CLUB", "VUB", "Adversary", "CLUBSample", "L1Out", "Variational"]
@@ -81,7 +82,7 @@ class CLUB(Variational):
         x_dim: Dimension of x.
         y_dim: Dimension of a continuous y.
         y_classes: Number of classes of a discrete y.
-        options: ``hidden`` and ``preset`` of :class:`Variational`.
+        options: ``hidden`` and ``preset`` of ``Variational``.
 
     Example:
         >>> x = torch.randn(2000, 1, generator=torch.Generator().manual_seed(0))
@@ -101,13 +102,13 @@ class CLUBSample(Variational):
     r"""CLUB with one negative a row (Cheng et al., 2020): the mean of $\log q(y_i|x_i) - \log q(y_{\sigma(i)}|x_i)$.
 
     In nats. In training, with gradients on, $\sigma$ is a cyclic shift of the rows that torch's global generator draws.
-    Otherwise the value is the mean over all shifts, which is that of :class:`CLUB`, so that it repeats exactly.
+    Otherwise the value is the mean over all shifts, which is that of ``CLUB``, so that it repeats exactly.
 
     Args:
         x_dim: Dimension of x.
         y_dim: Dimension of a continuous y.
         y_classes: Number of classes of a discrete y.
-        options: ``hidden`` and ``preset`` of :class:`Variational`.
+        options: ``hidden`` and ``preset`` of ``Variational``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -134,7 +135,7 @@ class L1Out(Variational):
         x_dim: Dimension of x.
         y_dim: Dimension of a continuous y.
         y_classes: Number of classes of a discrete y.
-        options: ``hidden`` and ``preset`` of :class:`Variational`.
+        options: ``hidden`` and ``preset`` of ``Variational``.
 
     Example:
         >>> x = torch.randn(2000, 1, generator=torch.Generator().manual_seed(0))
@@ -153,7 +154,7 @@ class L1Out(Variational):
 class VUB(MutualInformation):
     r"""The variational upper bound of the information bottleneck (Alemi et al., 2017), with a standard-normal prior.
 
-    For an encoder with known posterior $x \sim \mathcal N(\mu(y), \sigma^2(y))$, :meth:`of_posterior` is the mean
+    For an encoder with known posterior $x \sim \mathcal N(\mu(y), \sigma^2(y))$, ``of_posterior`` is the mean
     Kullback-Leibler divergence to $\mathcal N(0, I)$, a certified upper bound. Where the posterior is not known, the
     module gives $\mathbb E[\log q(x|y) - \log \mathcal N(x; 0, I)]$ in nats, in standardised coordinates, with a
     learned Gaussian q: too large by what the prior misses and too small by what q misses, so no bound.
@@ -194,7 +195,7 @@ class VUB(MutualInformation):
         """
         mu = matrix(mu, "mu")
         log_var = matrix(log_var, "log_var", dim=mu.shape[1], rows=len(mu))
-        return 0.5 * (mu.square() + log_var.expm1() - log_var).sum(-1).mean()
+        return divergence(mu, log_var).mean()
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
         prior = -0.5 * (x.square() + math.log(2 * math.pi)).sum(-1)
