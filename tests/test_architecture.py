@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "infoknife"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 PUBLIC = "infoknife"  # the package itself: `from infoknife import KNIFE`
-CORE = {"torch", "numpy", "scipy", "typer", "rich"}
+CORE = {"torch", "numpy", "scipy", "typer", "rich", "filelock"}
 
 # A room may import itself, the standard library, and what stands here.
 MAY_IMPORT = {
@@ -25,9 +25,10 @@ MAY_IMPORT = {
     "theory": set[str](),
     "inputs": {"torch", "numpy"},
     "kernels": {"torch", "inputs"},
+    "pointwise": {"torch", "kernels", "inputs"},
     "nn": {"torch"},
     "transforms": {"torch", "kernels", "nn", "inputs"},
-    "densities": {"torch", "kernels", "nn", "inputs", "transforms"},
+    "densities": {"torch", "kernels", "pointwise", "nn", "inputs", "transforms"},
     "batches": {"torch", "numpy", "inputs"},
     "watchers": {"torch", "rich"},
     "distributed": {"torch", "inputs"},
@@ -35,6 +36,17 @@ MAY_IMPORT = {
     "information": {"torch", "densities", "transforms", "nn", "kernels", "inputs"},
     "regularizer": {"torch", "information", "densities", "training", "inputs"},
     "tasks": {"torch", "numpy", "scipy", "inputs"},
+    "experiments": {
+        "torch",
+        "numpy",
+        "filelock",
+        "densities",
+        "information",
+        "tasks",
+        "training",
+        "inputs",
+        "_version",
+    },
 }
 EVERYTHING = CORE | MAY_IMPORT.keys() | {PUBLIC, "cli"}
 MAY_IMPORT |= {"cli": EVERYTHING, PUBLIC: EVERYTHING}

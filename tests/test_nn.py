@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from infoknife.nn import MLP, Linear
+from infoknife.nn import MLP, Linear, MaskedLinear, MaskedMLP, Transposed, capped
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -38,3 +38,48 @@ def test_value_of_the_papers_network() -> None:
     assert isinstance(first, Linear)
     assert isinstance(last, Linear)
     torch.testing.assert_close(network(x), last(torch.tanh(first(x))))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("bias", [True, False])
+def test_transposed_output(bias: bool, dtype: torch.dtype) -> None:
+    layer, x = Transposed(3, 2, bias=bias), torch.randn(5, 3, dtype=dtype)
+    assert layer(x).is_contiguous()
+    torch.testing.assert_close(layer(x), Linear.forward(layer, x).T)
+
+
+def test_a_network_may_end_with_another_layer() -> None:
+    network = MLP(3, 2, last=Transposed)
+    assert isinstance(network.last, Transposed)
+    assert network(torch.zeros(5, 3)).shape == (2, 5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_masked_linear_sees_through_the_mask(dtype: torch.dtype) -> None:
+    mask = torch.tensor([[True, False, True], [False, False, False]])
+    layer, x = MaskedLinear(mask), torch.randn(5, 3, dtype=dtype)
+    expected = x @ (layer.weight * mask).T.to(dtype) + layer.bias.to(dtype)
+    torch.testing.assert_close(layer(x), expected)
+    assert layer(x).dtype == dtype
+
+
+@pytest.mark.parametrize("given", [0, 2])
+@pytest.mark.parametrize("hidden", [(), (5,), (7, 16)])
+def test_masked_network_is_autoregressive(hidden: tuple[int, ...], given: int) -> None:
+    network, features, out = MaskedMLP(4, 3, given=given, hidden=hidden), 4, 3
+    jacobian = torch.autograd.functional.jacobian(network, torch.randn(1, given + features))[0, :, 0]
+    sees = jacobian.view(features, out, -1).abs().sum(1) > 0  # features, inputs
+    earlier = torch.ones(features, features).tril(-1).bool()
+    assert not bool((sees[:, given:] & ~earlier).any())
+    assert bool(sees[:, :given].all())
+    if max(hidden, default=features) >= features:
+        assert torch.equal(sees[:, given:], earlier)
+
+
+def test_capped() -> None:
+    x = torch.linspace(-50, 50, 1001, dtype=torch.double, requires_grad=True)
+    y = capped(x, 3.0)
+    (slope,) = torch.autograd.grad(y.sum(), x)
+    assert float(y.max().detach()) <= 3.05
+    assert float(capped(torch.zeros(()), 3.0)) == 0
+    assert bool(((slope >= 0) & (slope <= 1)).all())

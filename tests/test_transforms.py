@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from infoknife.transforms import Identity, Standardize, Transform, Whiten, shrunk
+from infoknife.transforms import Identity, Standardize, Steady, Transform, Whiten, shrunk
 
 KINDS = (Identity, Standardize, Whiten)
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -245,3 +245,35 @@ def test_bad_data(kind: type[Standardize]) -> None:
 def test_momentum(kind: type[Standardize], momentum: float) -> None:
     with pytest.raises(ValueError, match=r"^momentum is .*; expected a number in \[0, 1\)"):
         kind(3, momentum)
+
+
+def test_steady_statistics_stay_while_the_data_stays(generator: torch.Generator) -> None:
+    x = torch.randn(100, 40, 2, generator=generator)
+    steady = Steady(2, momentum=0.05).initialize(x.view(-1, 2))
+    shift, scale = steady.shift.clone(), steady.scale.clone()
+    for batch in x:
+        steady.update(batch)
+    assert torch.equal(steady.shift, shift)
+    assert torch.equal(steady.scale, scale)
+
+
+@pytest.mark.parametrize(("move", "stretch"), [(3.0, 1.0), (0.0, 5.0), (0.0, 0.1), (-2.0, 2.0)])
+def test_steady_statistics_follow_what_has_moved(move: float, stretch: float, generator: torch.Generator) -> None:
+    x = torch.randn(300, 64, 2, generator=generator)
+    steady = Steady(2, momentum=0.05).initialize(x.view(-1, 2))
+    moved = x * torch.tensor([stretch, 1.0]) + torch.tensor([move, 0.0])
+    shift = steady.shift.clone()
+    for batch in moved:
+        steady.update(batch)
+    u = steady(moved.view(-1, 2))[0]
+    assert float(u[:, 0].mean()) == pytest.approx(0, abs=0.3)
+    assert float(u[:, 0].std()) == pytest.approx(1, rel=0.3)
+    assert float(steady.shift[1]) == float(shift[1])
+    assert float(steady.log_det) == pytest.approx(-float(steady.scale.log().sum()))
+
+
+def test_steady_statistics_can_be_frozen(generator: torch.Generator) -> None:
+    steady = Steady(1, momentum=0).initialize(torch.randn(50, 1, generator=generator))
+    before = steady.shift.clone()
+    steady.update(100 + torch.randn(50, 1, generator=generator))
+    assert torch.equal(steady.shift, before)

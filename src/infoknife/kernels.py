@@ -66,7 +66,7 @@ def full(
         tensor([-1.8379])
     """
     if lower.dim() == 3 and _shared(log_weights, means, log_diagonal) and not is_transformed():
-        return _apply(_Full, units, x, log_weights, means, log_diagonal, lower)
+        return apply(_Full, units, x, log_weights, means, log_diagonal, lower)
     return _plain_full(units, x, log_weights, means, log_diagonal, lower)
 
 
@@ -82,7 +82,7 @@ def full_scores(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Ten
     """
     with torch.no_grad():
         quadratic, _ = _quadratic(x, means, _factor(log_diagonal, lower, 1.0), keep=False)
-        return quadratic.mul_(-0.5).add_((log_weights + log_diagonal.sum(-1) - _log_norm(x)).unsqueeze(-1))
+        return quadratic.mul_(-0.5).add_((log_weights + log_diagonal.sum(-1) - log_norm(x)).unsqueeze(-1))
 
 
 def diagonal(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor) -> Tensor:
@@ -103,7 +103,7 @@ def diagonal(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor
         tensor([-0.9189, -1.4189])
     """
     if x.dim() == 2 and _shared(log_weights, means, log_diagonal) and not is_transformed():
-        return _apply(_Diagonal, PLAIN, x, log_weights, means, log_diagonal)
+        return apply(_Diagonal, PLAIN, x, log_weights, means, log_diagonal)
     return _plain_diagonal(PLAIN, x, log_weights, means, log_diagonal)
 
 
@@ -135,7 +135,7 @@ def low_rank(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor
     rest = y - (factor @ latent).squeeze(-1)
     log_det = log_diagonal.sum(-1) - chol.diagonal(dim1=-2, dim2=-1).log().sum(-1)
     quadratic = rest.square().sum(-1) + latent.squeeze(-1).square().sum(-1)  # a sum of squares: nothing cancels
-    return torch.logsumexp(log_weights + log_det - 0.5 * quadratic, -1) - _log_norm(x)
+    return torch.logsumexp(log_weights + log_det - 0.5 * quadratic, -1) - log_norm(x)
 
 
 def columns(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor) -> Tensor:
@@ -157,7 +157,7 @@ def columns(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor)
         tensor([[-0.9189, -0.9189]])
     """
     if log_weights.dim() == means.dim() == log_diagonal.dim() == 2 and not is_transformed():
-        return _apply(_Columns, PLAIN, x, log_weights, means, log_diagonal)
+        return apply(_Columns, PLAIN, x, log_weights, means, log_diagonal)
     return _plain_columns(PLAIN, x, log_weights, means, log_diagonal)
 
 
@@ -165,7 +165,8 @@ def _shared(log_weights: Tensor, means: Tensor, log_diagonal: Tensor) -> bool:
     return log_weights.dim() == 1 and means.dim() == 2 and log_diagonal.dim() == 2
 
 
-def _log_norm(x: Tensor) -> float:
+def log_norm(x: Tensor) -> float:
+    """Minus the logarithm of the standard normal density at zero, for points (..., d)."""
     return 0.5 * x.shape[-1] * math.log(2 * math.pi)
 
 
@@ -187,12 +188,12 @@ def _plain_full(
     else:
         delta = x.unsqueeze(-2) - means  # N M d
         y = (factor @ delta.unsqueeze(-1)).squeeze(-1) + delta * log_diagonal.exp()
-    return torch.logsumexp(log_weights + log_diagonal.sum(-1) - 0.5 * y.square().sum(-1), -1) - _log_norm(x)
+    return torch.logsumexp(log_weights + log_diagonal.sum(-1) - 0.5 * y.square().sum(-1), -1) - log_norm(x)
 
 
 def _plain_diagonal(_: Units, x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor) -> Tensor:
     y = (_each_kernel(x) - means) * log_diagonal.exp()  # N M d
-    return torch.logsumexp(log_weights + log_diagonal.sum(-1) - 0.5 * y.square().sum(-1), -1) - _log_norm(x)
+    return torch.logsumexp(log_weights + log_diagonal.sum(-1) - 0.5 * y.square().sum(-1), -1) - log_norm(x)
 
 
 def _plain_columns(_: Units, x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor) -> Tensor:
@@ -200,7 +201,8 @@ def _plain_columns(_: Units, x: Tensor, log_weights: Tensor, means: Tensor, log_
     return torch.logsumexp(log_weights + log_diagonal - 0.5 * y * y, -1) - 0.5 * math.log(2 * math.pi)
 
 
-def _apply(function: type[torch.autograd.Function], units: Units, *inputs: Tensor) -> Tensor:
+def apply(function: type[torch.autograd.Function], units: Units, *inputs: Tensor) -> Tensor:
+    """Call a hand-written function, and tell it first whether a backward pass can follow."""
     keep = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
     result: Tensor = function.apply(keep, units, *inputs)
     return result
@@ -212,9 +214,12 @@ def _blocks(count: int, size: int) -> Iterator[slice]:
     return (slice(start, min(start + block, count)) for start in range(0, count, block))
 
 
-def _mix(quadratic: Tensor, constant: Tensor) -> tuple[Tensor, Tensor]:
-    """From squared norms (..., M, N), which are overwritten, log-density (..., N) and responsibilities (..., M, N)."""
-    score = torch.sub(constant.unsqueeze(-1), quadratic, alpha=0.5, out=quadratic)
+def mix(quadratic: Tensor, constant: Tensor) -> tuple[Tensor, Tensor]:
+    """From squared norms (..., M, N), which are overwritten, log-density (..., N) and responsibilities (..., M, N).
+
+    The constants (..., M, N or 1) are what the scores are without the squared norms.
+    """
+    score = torch.sub(constant, quadratic, alpha=0.5, out=quadratic)
     largest = score.amax(-2, keepdim=True).clamp_min_(torch.finfo(score.dtype).min)  # finite if all kernels underflow
     mass = score.sub_(largest).clamp_min_(_NOTHING).exp_()
     total = mass.sum(-2, keepdim=True)
@@ -222,12 +227,12 @@ def _mix(quadratic: Tensor, constant: Tensor) -> tuple[Tensor, Tensor]:
     return total.log_().add_(largest).squeeze(-2), mass
 
 
-def _must_be_plain(grad: Tensor) -> bool:
+def must_be_plain(grad: Tensor) -> bool:
     """Whether the backward pass is itself differentiated, or has a batch of gradients to carry."""
     return torch.is_grad_enabled() or torch._C._functorch.is_legacy_batchedtensor(grad)
 
 
-def _plain_backward(
+def plain_backward(
     plain: Callable[..., Tensor], units: Units, inputs: Sequence[Tensor], grad: Tensor
 ) -> tuple[Tensor | None, ...]:
     """The gradients of the hand-written pass as differentiable functions of the inputs, for a second derivative."""
@@ -269,7 +274,7 @@ class _Full(torch.autograd.Function):
         means, log_diagonal = means * units.mean, log_diagonal * units.diagonal
         factor = _factor(log_diagonal, lower, units.lower)
         quadratic, kept = _quadratic(x, means, factor, keep)
-        log_density, mass = _mix(quadratic, log_weights + log_diagonal.sum(-1) - _log_norm(x))
+        log_density, mass = mix(quadratic, (log_weights + log_diagonal.sum(-1) - log_norm(x)).unsqueeze(-1))
         if keep:
             ctx.units = units
             ctx.save_for_backward(*inputs, means, factor, mass, *kept)
@@ -279,8 +284,8 @@ class _Full(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         saved, units = ctx.saved_tensors, ctx.units
         inputs, (means, factor, mass, *kept) = saved[:5], saved[5:]
-        if _must_be_plain(grads[0]):
-            return _plain_backward(_plain_full, units, inputs, grads[0])
+        if must_be_plain(grads[0]):
+            return plain_backward(_plain_full, units, inputs, grads[0])
         x = inputs[0]
         (M, d), N = means.shape, len(x)
         mass = mass * grads[0]  # M N
@@ -323,15 +328,15 @@ class _Diagonal(torch.autograd.Function):
         for block in _blocks(M, d * N):
             y = _scaled(x, means[block], scale[block])
             torch.sum(y.mul_(y), 1, out=quadratic[block])
-        log_density, mass = _mix(quadratic, log_weights + log_diagonal.sum(-1) - _log_norm(x))
+        log_density, mass = mix(quadratic, (log_weights + log_diagonal.sum(-1) - log_norm(x)).unsqueeze(-1))
         ctx.save_for_backward(*inputs, scale, mass)
         return log_density
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         *inputs, scale, mass = ctx.saved_tensors
-        if _must_be_plain(grads[0]):
-            return _plain_backward(_plain_diagonal, PLAIN, inputs, grads[0])
+        if must_be_plain(grads[0]):
+            return plain_backward(_plain_diagonal, PLAIN, inputs, grads[0])
         x, _, means, _ = inputs
         (M, d), N = means.shape, len(x)
         mass = mass * grads[0]  # M N
@@ -359,7 +364,7 @@ class _Columns(torch.autograd.Function):
         x, log_weights, means, log_diagonal = inputs
         scale = log_diagonal.exp()
         y = (x.t().contiguous().unsqueeze(1) - means.unsqueeze(-1)).mul_(scale.unsqueeze(-1))  # C K N
-        log_density, mass = _mix(y * y, log_weights + log_diagonal - 0.5 * math.log(2 * math.pi))
+        log_density, mass = mix(y * y, (log_weights + log_diagonal - 0.5 * math.log(2 * math.pi)).unsqueeze(-1))
         if keep:
             ctx.save_for_backward(*inputs, scale, y, mass)
         return log_density.t()
@@ -367,8 +372,8 @@ class _Columns(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         *inputs, scale, y, mass = ctx.saved_tensors
-        if _must_be_plain(grads[0]):
-            return _plain_backward(_plain_columns, PLAIN, inputs, grads[0])
+        if must_be_plain(grads[0]):
+            return plain_backward(_plain_columns, PLAIN, inputs, grads[0])
         mass = mass * grads[0].t().unsqueeze(1)
         pull = mass * y
         total, moment = mass.sum(-1), pull.sum(-1)

@@ -1,17 +1,18 @@
 """The small networks of the library."""
 
+import math
 from collections.abc import Callable
 
+import torch
 from torch import Tensor, nn
 
-__all__ = ["MLP", "Linear"]
+__all__ = ["MLP", "Linear", "MaskedLinear", "MaskedMLP", "Transposed", "capped"]
 
 
 class Linear(nn.Linear):
     """A linear layer whose weights follow the precision of the input, so that double in gives double out.
 
     Example:
-        >>> import torch
         >>> Linear(3, 5)(torch.zeros(7, 3, dtype=torch.double)).dtype
         torch.float64
     """
@@ -20,6 +21,20 @@ class Linear(nn.Linear):
         """Map x (N, features) to (N, out)."""
         bias = None if self.bias is None else self.bias.to(x.dtype)
         return nn.functional.linear(x, self.weight.to(x.dtype), bias)
+
+
+class Transposed(Linear):
+    """A linear layer whose output is transposed: the values of one output for all points lie side by side.
+
+    Example:
+        >>> Transposed(3, 5)(torch.zeros(7, 3)).shape
+        torch.Size([5, 7])
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x (N, features) to (out, N)."""
+        weight = self.weight.to(x.dtype)
+        return weight @ x.T if self.bias is None else torch.addmm(self.bias.to(x.dtype).unsqueeze(1), weight, x.T)
 
 
 class MLP(nn.Sequential):
@@ -32,9 +47,9 @@ class MLP(nn.Sequential):
         out: Width of the output.
         hidden: Widths of the hidden layers.
         activation: The activation module's class.
+        last: The class of the layer at the end.
 
     Example:
-        >>> import torch
         >>> MLP(3, 5, hidden=(64,))(torch.zeros(7, 3)).shape
         torch.Size([7, 5])
     """
@@ -45,9 +60,92 @@ class MLP(nn.Sequential):
         out: int,
         hidden: tuple[int, ...] = (64,),
         activation: Callable[[], nn.Module] = nn.Tanh,
+        last: type[Linear] = Linear,
     ) -> None:
         layers: list[nn.Module] = []
         for width in hidden:
             layers += [Linear(features, width), activation()]
             features = width
-        super().__init__(*layers, Linear(features, out))
+        super().__init__(*layers, last(features, out))
+
+    @property
+    def last(self) -> Linear:
+        """The layer without an activation, at the end."""
+        layer = self[-1]
+        assert isinstance(layer, Linear)
+        return layer
+
+
+class MaskedLinear(Linear):
+    """A linear layer that sees of its input only what a mask lets through.
+
+    Args:
+        mask: Which output (row) may see which input (column), (out, features) of booleans.
+
+    Example:
+        >>> layer = MaskedLinear(torch.tensor([[True, False]]))
+        >>> bool(layer(torch.tensor([[1.0, 5.0]])) == layer(torch.tensor([[1.0, 7.0]])))
+        True
+    """
+
+    mask: Tensor
+
+    def __init__(self, mask: Tensor) -> None:
+        out, features = mask.shape
+        super().__init__(features, out)
+        self.register_buffer("mask", mask.to(self.weight.dtype), persistent=False)
+        with torch.no_grad():  # as large as if only what is seen were there
+            self.weight *= (features / mask.sum(1, keepdim=True).clamp_min(1)).sqrt()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x (N, features) to (N, out)."""
+        weight = (self.weight * self.mask).to(x.dtype)
+        return nn.functional.linear(x, weight, self.bias.to(x.dtype))
+
+
+class MaskedMLP(nn.Sequential):
+    """An autoregressive network (Germain et al., 2015): block i of the output sees the inputs before i, and no other.
+
+    In front of the ``features`` inputs may stand ``given`` others, which every block sees.
+
+    Args:
+        features: Number of ordered inputs, and of blocks of the output.
+        out: Width of a block; the output is (N, features * out), block by block.
+        given: Number of inputs that all blocks see.
+        hidden: Widths of the hidden layers.
+        activation: The activation module's class.
+
+    Example:
+        >>> network, x = MaskedMLP(3, 2), torch.zeros(1, 3, requires_grad=True)
+        >>> network(x)[0, 2:4].sum().backward()  # the second block
+        >>> (x.grad != 0).tolist()
+        [[True, False, False]]
+    """
+
+    def __init__(
+        self,
+        features: int,
+        out: int,
+        *,
+        given: int = 0,
+        hidden: tuple[int, ...] = (128, 128),
+        activation: Callable[[], nn.Module] = nn.SiLU,
+    ) -> None:
+        seen = torch.cat([torch.zeros(given), torch.arange(1, features + 1)])  # what an input is the number of
+        layers: list[nn.Module] = []
+        for width in hidden:
+            sees = torch.arange(width) * features // width  # a unit sees the inputs up to this number
+            layers += [MaskedLinear(seen <= sees[:, None]), activation()]
+            seen = sees
+        block = torch.arange(features).repeat_interleave(out)
+        super().__init__(*layers, MaskedLinear(seen <= block[:, None]))
+
+
+def capped(x: Tensor, top: float) -> Tensor:
+    """Bound x softly from above: zero at zero, slope about one below, and never more than about ``top``.
+
+    Example:
+        >>> capped(torch.tensor([-1.0, 0.0, 100.0]), top=5.0)
+        tensor([-0.9958,  0.0000,  5.0067])
+    """
+    return math.log1p(math.exp(top)) - nn.functional.softplus(top - x)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from infoknife.inputs import check_count, matrix
 
-__all__ = ["Identity", "Quantile", "Standardize", "Transform", "Whiten"]
+__all__ = ["Identity", "Quantile", "Standardize", "Steady", "Transform", "Whiten"]
 
 CLOSE = 3e-3  # least gap between two knots, as a part of the gaps around them
 
@@ -115,6 +115,53 @@ class Standardize(Transform):
 
     def _rescale(self, scale: Tensor) -> None:
         self.scale, self.log_det = scale, -scale.log().sum()
+
+
+class Steady(Standardize):
+    """Standardise with statistics that stay while the data stays, and move when it has moved.
+
+    Running moments are kept beside the map. A coordinate takes them over once they are more than ``slack`` away, so
+    that the noise of batches does not blur densities with narrow structure.
+
+    Args:
+        dim: Number of coordinates.
+        momentum: Step of the running mean and variance in ``update``; 0 freezes them.
+        slack: How far the running mean, in standard deviations, or the log of the running scale may be from the map's.
+
+    Example:
+        >>> x = torch.randn(1000, 1, generator=torch.Generator().manual_seed(0))
+        >>> steady = Steady(1, momentum=0.1).initialize(x)
+        >>> before = steady.shift.clone()
+        >>> steady.update(x[:50]), bool(steady.shift == before)
+        (None, True)
+    """
+
+    mean: Tensor
+    variance: Tensor
+
+    def __init__(self, dim: int, momentum: float = 0.01, slack: float = 0.25) -> None:
+        super().__init__(dim, momentum)
+        self.slack = slack
+        self.register_buffer("mean", torch.zeros(dim))
+        self.register_buffer("variance", torch.ones(dim))
+
+    def initialize(self, x: Tensor, name: str = "x") -> Self:
+        """Take mean and standard deviation of x (N, dim); a constant column is an error."""
+        super().initialize(x, name)
+        self.mean, self.variance = self.shift.clone(), self.scale * self.scale
+        return self
+
+    def update(self, x: Tensor) -> None:
+        """Move the running moments by ``momentum`` towards the batch, and the map where they have left it."""
+        if self.momentum == 0 or len(x) < 2:
+            return
+        variance, mean = torch.var_mean(x.detach().to(self.scale.dtype), 0)
+        self.mean = torch.lerp(self.mean, mean, self.momentum)
+        self.variance = torch.lerp(self.variance, variance, self.momentum)
+        off = (self.mean - self.shift).abs() > self.slack * self.scale
+        off |= (0.5 * self.variance.log() - self.scale.log()).abs() > self.slack
+        self.shift = torch.where(off, self.mean, self.shift)
+        self._rescale(torch.where(off, self.variance.sqrt(), self.scale))
 
 
 class Whiten(Standardize):

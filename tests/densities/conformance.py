@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from infoknife.densities import KNIFE, Density, Gaussian, Logistic, Parzen, Schraudolph
+from infoknife.densities import KNIFE, Autoregressive, Density, Gaussian, Logistic, Parzen, Schraudolph
 
 CONDITIONS: dict[str, dict[str, int]] = {
     "marginal": {},
@@ -55,8 +55,9 @@ KINDS = (
     ),
     Kind("knife paper-start", KNIFE, FEW | {"init": "paper"}, ("marginal", "classes"), unit_free=False, excess=0.3),
     Kind("knife paper-all", KNIFE, FEW | {"init": "paper", "network": "paper"}, GIVEN, unit_free=False, excess=0.3),
+    Kind("autoregressive", Autoregressive, FEW | {"hidden": 16}),
     Kind("gaussian", Gaussian),
-    Kind("gaussian paper-start", Gaussian, {"init": "paper"}, ("marginal", "continuous"), unit_free=False, excess=3.0),
+    Kind("gaussian paper-start", Gaussian, {"init": "paper"}, ("marginal", "continuous"), unit_free=False, excess=5.0),
     Kind("logistic", Logistic, excess=0.15),
     Kind("parzen", Parzen, {}, learns=False, excess=0.5),
     Kind("parzen silverman", Parzen, FEW | {"bandwidth": "silverman"}, ("marginal",), learns=False, excess=0.6),

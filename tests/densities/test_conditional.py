@@ -6,9 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from infoknife import KNIFE
-from infoknife.densities.conditional import PaperKernels, TrunkKernels
-from infoknife.densities.covariance import COVARIANCES
+from infoknife import KNIFE, kernels, pointwise
+from infoknife.densities import conditional
+from infoknife.densities.conditional import PaperFullKernels, PaperKernels, PaperShapedKernels, TrunkKernels
+from infoknife.densities.covariance import COVARIANCES, Full
 from infoknife.nn import MLP
 
 names = pytest.mark.parametrize("name", list(COVARIANCES))
@@ -55,12 +56,78 @@ def test_paper_network_starts_from_the_marginal(generator: torch.Generator) -> N
 
 def test_papers_networks() -> None:
     """Section A.3: three networks with one tanh layer."""
-    bank = KNIFE(2, 8, given_dim=5, network="paper").bank
-    assert isinstance(bank, PaperKernels)
+    bank = KNIFE(2, 8, given_dim=5, network="paper", covariance="low-rank", rank=2).bank
+    assert isinstance(bank, PaperShapedKernels)
     for network, out in ((bank.shape, 8 * (2 + 4)), (bank.means, 16), (bank.logits, 8)):
         assert isinstance(network, MLP)
         assert [type(layer).__name__ for layer in network] == ["Linear", "Tanh", "Linear"]
         assert network(torch.zeros(1, 5)).shape == (1, out)
+
+
+def test_full_kernels_have_a_layer_for_each_column_of_the_factor() -> None:
+    bank = KNIFE(3, 8, given_dim=5, network="paper").bank
+    assert isinstance(bank, PaperFullKernels)
+    assert [type(layer).__name__ for layer in bank.shape] == ["Linear", "Tanh"]
+    hidden = bank.shape(torch.zeros(1, 5))
+    assert [layer(hidden).shape for layer in bank.columns] == [(24, 1), (16, 1), (8, 1)]
+
+
+@pytest.mark.parametrize("dim", [1, 3])
+def test_full_kernels_are_the_plain_formula_of_the_networks_outputs(dim: int, generator: torch.Generator) -> None:
+    """Value and gradients, for rows in one block and in several."""
+    u, given = (torch.randn(7, d, generator=generator, dtype=torch.double).requires_grad_() for d in (dim, 5))
+    bank = _redrawn(PaperFullKernels(5, 4, Full(dim)), generator)
+    wanted = [u, given, *bank.parameters()]
+    truth = _plain(bank, u, given)
+    expected = torch.autograd.grad(truth.sum(), wanted)
+    for rows in (512, 3):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(conditional, "ROWS", rows)
+            value = bank.log_prob(u, given)
+        torch.testing.assert_close(value, truth)
+        for ours, gradient in zip(torch.autograd.grad(value.sum(), wanted), expected, strict=True):
+            torch.testing.assert_close(ours, gradient)
+
+
+def _redrawn(bank: PaperFullKernels, generator: torch.Generator) -> PaperFullKernels:
+    with torch.no_grad():
+        bank.double().start_paper(torch.empty(0), None, generator)
+    return bank
+
+
+def _plain(bank: PaperFullKernels, u: Tensor, given: Tensor) -> Tensor:
+    """The log-density by ``kernels.full``, with every number where the networks put it."""
+    (N, d), M = u.shape, bank.components
+    hidden, means = bank.shape(given), bank.means(given).T.reshape(N, d, M).mT
+    factor = torch.zeros(N, M, d, d, dtype=u.dtype)
+    for j, layer in enumerate(bank.columns):
+        factor[..., j:, j] = layer(hidden).T.reshape(N, d - j, M).mT
+    log_weights = torch.log_softmax(bank.logits(given).T, -1)
+    return kernels.full(u, log_weights, means, factor.diagonal(0, -2, -1), factor)
+
+
+def test_samples_of_full_kernels_have_the_moments_of_their_kernels(generator: torch.Generator) -> None:
+    """One kernel for one condition: the precision is L'L, with the L that the networks give."""
+    given, n = torch.randn(1, 5, generator=generator, dtype=torch.double), 20_000
+    bank = _redrawn(PaperFullKernels(5, 1, Full(3)), generator)
+    with torch.no_grad():
+        x = bank.sample(n, given.expand(n, 5), generator)
+        means, columns = bank._planes(given)
+        log_diagonal, lower = pointwise.unpacked([column.squeeze() for column in columns[:2]] + [columns[2].view(1)])
+    factor = lower + torch.diag(log_diagonal.exp())
+    torch.testing.assert_close(x.mean(0), means.flatten(), rtol=0, atol=0.05)
+    torch.testing.assert_close(factor @ x.T.cov() @ factor.T, torch.eye(3, dtype=torch.double), rtol=0, atol=0.05)
+
+
+def test_papers_start_draws_all_layers_uniformly(generator: torch.Generator) -> None:
+    """Section A.3, as torch does: weights and biases up to one over the root of the inputs."""
+    bank = _redrawn(PaperFullKernels(5, 32, Full(3), hidden=16), generator)
+    assert len(bank.columns) == 3
+    for layer in bank.columns:
+        for value in (value.detach() * 4 for value in layer.parameters()):
+            assert 0.9 < float(value.abs().max()) <= 1
+            assert abs(float(value.mean())) < 0.3
+            assert float(value.square().mean()) == pytest.approx(1 / 3, abs=0.15)
 
 
 def test_papers_start_is_decided_by_the_seed_alone(generator: torch.Generator) -> None:

@@ -108,6 +108,7 @@ VARIANTS = (
     Case("knife", 3, 5, options={"given": "y"}),
     Case("knife", 3, 5, options={"hidden": 0}),
     Case("knife", 3, 5, options=FEW | {"preset": "paper", "marginal_rate": 2.0}),
+    Case("knife-joint", 3, 5, options=FEW | {"preset": "paper"}),
     Case("doe", 3, 5, options={"preset": "paper"}),
     Case("doe", 3, 5, options={"given": "x"}),
     *(Case(name, 3, 6, options={"encoder": "gaussian"}) for name in ENCODERS),

@@ -88,7 +88,7 @@ def test_the_papers_form_of_knife() -> None:
     assert marginal["lr"] == pytest.approx(1e-2)
     densities = estimator.marginal, estimator.conditional
     assert all(density.components == 128 for density in densities)  # type: ignore[union-attr]
-    assert any(tuple(p.shape) == (32, 3) for p in estimator.parameters())
+    assert any(tuple(p.shape) == (32, 2) for p in estimator.parameters())
     assert any(isinstance(module, torch.nn.Tanh) for module in estimator.modules())
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from infoknife import fit
-from infoknife.information.difference import DENSITIES, ClassDifference, Difference
+from infoknife.information.difference import DENSITIES, ClassDifference, Difference, JointDifference
 from infoknife.tasks import GaussianClasses, GaussianPair
 
 PAIR = GaussianPair.of_information(3, 1)
@@ -133,3 +133,24 @@ def test_a_class_that_never_came_does_no_harm() -> None:
 def test_class_density_is_checked() -> None:
     with pytest.raises(ValueError, match="density is 'parzen'"):
         ClassDifference(2, y_classes=3, density="parzen")
+
+
+def test_joint_value_is_the_sum_of_its_entropies() -> None:
+    x, y = PAIR.sample(500, seed=0)
+    estimator = JointDifference(3, 3, components=2).initialize(x, y, seed=0).eval()
+    with torch.no_grad():
+        u, v = estimator._coordinates(x, y)
+        expected = estimator.x_density(u) + estimator.y_density(v) - estimator.joint(torch.cat([u, v], 1))
+        torch.testing.assert_close(estimator(x, y), expected)
+
+
+def test_joint_difference_learns_a_gaussian_pair() -> None:
+    estimator = JointDifference(3, 3, components=4)
+    fit(estimator, PAIR.sample(5000, seed=0), steps=100, lr=1e-3, seed=0)
+    with torch.no_grad():
+        assert float(estimator(*PAIR.sample(10_000, seed=1))) == pytest.approx(1, abs=0.1)
+
+
+def test_joint_density_is_checked() -> None:
+    with pytest.raises(ValueError, match="density is 'normal'; expected one of"):
+        JointDifference(3, 3, density="normal")

@@ -5,7 +5,11 @@ from typing import Annotated
 import typer
 
 from infoknife._version import __version__
+from infoknife.cli.bench import bench
 from infoknife.cli.demo import demo
+from infoknife.cli.report import report
+from infoknife.cli.reproduce import reproduce
+from infoknife.cli.tasks import tasks
 
 __all__ = ["app"]
 
@@ -18,6 +22,10 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 app.command()(demo)
+app.command()(tasks)
+app.command()(reproduce)
+app.command()(bench)
+app.command()(report)
 
 
 def _version(wanted: bool) -> None:

@@ -1,8 +1,9 @@
 """Densities: learnable, conditional or not, each its own entropy estimator."""
 
+from infoknife.densities.autoregressive import Autoregressive
 from infoknife.densities.base import Density
 from infoknife.densities.knife import KNIFE
 from infoknife.densities.location_scale import Gaussian, Logistic
 from infoknife.densities.parzen import Parzen, Schraudolph
 
-__all__ = ["KNIFE", "Density", "Gaussian", "Logistic", "Parzen", "Schraudolph"]
+__all__ = ["KNIFE", "Autoregressive", "Density", "Gaussian", "Logistic", "Parzen", "Schraudolph"]

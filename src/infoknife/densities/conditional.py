@@ -1,18 +1,23 @@
 r"""Kernels computed from a continuous condition: $\theta = \Theta(y)$ in `eq:hat_h_xgivy`."""
 
-import math
+from abc import abstractmethod
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
+from infoknife import pointwise
 from infoknife.densities.banks import Bank
-from infoknife.densities.covariance import Covariance, Shape
+from infoknife.densities.covariance import Covariance, Full, Shape
 from infoknife.densities.start import SPREAD, Mixture, redraw, regression, start
-from infoknife.nn import MLP, Linear
+from infoknife.nn import MLP, Linear, Transposed, capped
 
-__all__ = ["PaperKernels", "TrunkKernels"]
+__all__ = ["PaperFullKernels", "PaperKernels", "PaperShapedKernels", "TrunkKernels", "paper_kernels"]
 
 NARROWEST = 5.0  # how much the trunk may add to the log of a precision's factor: a row that it never saw stays possible
+ROWS = (
+    512  # points that full kernels of their own are computed for at a time: planes that fit the cache, and less memory
+)
 
 
 class TrunkKernels(Bank):
@@ -88,63 +93,142 @@ class TrunkKernels(Bank):
         M, d = self.offset.shape
         logits, offset, log_scale = self.trunk(given).split([M, M * d, M * d], -1)
         offset = offset.view(-1, M, d) + self.offset.to(offset.dtype)
-        return torch.log_softmax(logits, -1), offset, _limited(log_scale).view(-1, M, d)
+        return torch.log_softmax(logits, -1), offset, capped(log_scale, NARROWEST).view(-1, M, d)
 
 
 class PaperKernels(Bank):
-    """The paper's form: three networks with one tanh layer give all of (A, b, u) for every point (section A.3)."""
+    """The paper's form: three networks with one tanh layer give all of (A, b, u) for every point (section A.3).
+
+    A subclass names the class of their last layers, ``last``, and has the network of the shape.
+
+    Args:
+        given_dim: Dimension of the condition.
+        components: Number of kernels.
+        covariance: Shape of the kernels.
+        hidden: Width of the networks' hidden layer.
+    """
+
+    last: type[Linear]
 
     def __init__(self, given_dim: int, components: int, covariance: Covariance, hidden: int = 64) -> None:
         super().__init__()
         self.covariance, self.components = covariance, components
-        self.sizes = covariance.sizes(components)
-        self.shape = MLP(given_dim, sum(map(_numel, self.sizes.values())), (hidden,))
-        self.means = MLP(given_dim, components * covariance.dim, (hidden,))
-        self.logits = MLP(given_dim, components, (hidden,))
-
-    def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
-        """Give the log-density at u (N, d) given v (N, given_dim)."""
-        return self.covariance.log_density(u, *self._values(given))
+        self.means = MLP(given_dim, components * covariance.dim, (hidden,), last=self.last)
+        self.logits = MLP(given_dim, components, (hidden,), last=self.last)
 
     def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
         """Choose a kernel for each row, then draw from it."""
-        log_weights, means, shape = self._values(given)
-        kernel = torch.multinomial(log_weights.exp().cpu(), 1, generator=generator).squeeze(-1).to(means.device)
-        rows = torch.arange(n, device=means.device)
-        chosen = {
-            name: value.expand(n, means.shape[1], *value.shape[2:])[rows, kernel] for name, value in shape.items()
-        }
-        noise = self.covariance.noise(chosen, means[rows, kernel], generator)
-        return means[rows, kernel] + self.covariance.unproject(noise, chosen)
+        assert given is not None
+        weights = self._log_weights(given).exp()
+        kernel = torch.multinomial(weights.cpu(), 1, generator=generator).squeeze(-1).to(weights.device)
+        means, shape = self._chosen(given, kernel)
+        return means + self.covariance.unproject(self.covariance.noise(shape, means, generator), shape)
 
     def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         """Let every kernel start, whatever the condition, from a mixture fitted to u."""
         mixture = start(u, self.components, generator)
-        shape = self.covariance.of_mixture(mixture)
-        for network, value in (
-            (self.shape, torch.cat([shape[name].flatten() for name in self.sizes])),
-            (self.means, mixture.means.flatten()),
-            (self.logits, mixture.weights.log()),
-        ):
-            network[-1].weight.zero_()  # type: ignore[operator]
-            network[-1].bias.copy_(value)  # type: ignore[operator]
+        for layer, value in ((self.logits.last, mixture.weights.log()), *self._outputs(mixture)):
+            layer.weight.zero_()
+            layer.bias.copy_(value.flatten())
 
     def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         """Draw the networks at random (section A.3)."""
         redraw(self, generator)
 
-    def _values(self, given: Tensor | None) -> tuple[Tensor, Tensor, Shape]:
+    @abstractmethod
+    def _log_weights(self, given: Tensor) -> Tensor:
+        """The log-weights (N, M)."""
+
+    @abstractmethod
+    def _outputs(self, mixture: Mixture) -> Iterator[tuple[Linear, Tensor]]:
+        """The last layers of means and shape, with what they have to put out for the kernels of a mixture."""
+
+    @abstractmethod
+    def _chosen(self, given: Tensor, kernel: Tensor) -> tuple[Tensor, Shape]:
+        """Means (N, d) and shape (N, ...) of the one kernel that each row has chosen."""
+
+
+class PaperFullKernels(PaperKernels):
+    """The paper's form with full covariances, evaluated by ``pointwise.full``.
+
+    One layer for each column of the factor: an optimiser is quicker with arrays that fit the cache.
+    """
+
+    last = Transposed
+
+    def __init__(self, given_dim: int, components: int, covariance: Covariance, hidden: int = 64) -> None:
+        super().__init__(given_dim, components, covariance, hidden)
+        d = covariance.dim
+        self.shape = nn.Sequential(Linear(given_dim, hidden), nn.Tanh())
+        self.columns = nn.ModuleList(Transposed(hidden, (d - j) * components) for j in range(d))
+
+    def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
+        """Give the log-density at u (N, d) given v (N, given_dim)."""
         assert given is not None
+        return torch.cat([self._block(*rows) for rows in zip(u.split(ROWS), given.split(ROWS), strict=True)])
+
+    def _outputs(self, mixture: Mixture) -> Iterator[tuple[Linear, Tensor]]:
+        yield self.means.last, mixture.means.T
+        layers = (layer for layer in self.columns if isinstance(layer, Transposed))
+        yield from zip(layers, pointwise.packed(**self.covariance.of_mixture(mixture)), strict=True)
+
+    def _chosen(self, given: Tensor, kernel: Tensor) -> tuple[Tensor, Shape]:
+        rows, (means, columns) = torch.arange(len(kernel), device=kernel.device), self._planes(given)
+        log_diagonal, lower = pointwise.unpacked([column[:, kernel, rows] for column in columns])
+        return means[:, kernel, rows].T, {"log_diagonal": log_diagonal, "lower": lower}
+
+    def _block(self, u: Tensor, given: Tensor) -> Tensor:
+        return pointwise.full(u, self._log_weights(given).T, *self._planes(given))
+
+    def _log_weights(self, given: Tensor) -> Tensor:
+        return torch.log_softmax(self.logits(given), 0).T
+
+    def _planes(self, given: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Means (d, M, N) and the columns of the factor, (d - j, M, N)."""
+        hidden, size = self.shape(given), (-1, self.components, len(given))
+        return self.means(given).view(size), [layer(hidden).view(size) for layer in self.columns]
+
+
+class PaperShapedKernels(PaperKernels):
+    """The paper's form with covariances of any shape."""
+
+    last = Linear
+
+    def __init__(self, given_dim: int, components: int, covariance: Covariance, hidden: int = 64) -> None:
+        super().__init__(given_dim, components, covariance, hidden)
+        self.sizes = covariance.sizes(components)
+        self.shape = MLP(given_dim, sum(map(_numel, self.sizes.values())), (hidden,))
+
+    def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
+        """Give the log-density at u (N, d) given v (N, given_dim)."""
+        assert given is not None
+        return self.covariance.log_density(u, self._log_weights(given), *self._values(given))
+
+    def _log_weights(self, given: Tensor) -> Tensor:
+        return torch.log_softmax(self.logits(given), -1)
+
+    def _outputs(self, mixture: Mixture) -> Iterator[tuple[Linear, Tensor]]:
+        shape = self.covariance.of_mixture(mixture)
+        yield self.means.last, mixture.means
+        yield self.shape.last, torch.cat([shape[name].flatten() for name in self.sizes])
+
+    def _chosen(self, given: Tensor, kernel: Tensor) -> tuple[Tensor, Shape]:
+        rows, (means, shape) = torch.arange(len(kernel), device=kernel.device), self._values(given)
+        every = {name: value.expand(*means.shape[:2], *value.shape[2:]) for name, value in shape.items()}
+        return means[rows, kernel], {name: value[rows, kernel] for name, value in every.items()}
+
+    def _values(self, given: Tensor) -> tuple[Tensor, Shape]:
+        """Means (N, M, d) and shape (N, M, ...)."""
         N = len(given)
         parts = self.shape(given).split([_numel(size) for size in self.sizes.values()], -1)
         shape = {name: part.view(N, *size) for (name, size), part in zip(self.sizes.items(), parts, strict=True)}
-        means = self.means(given).view(N, self.components, self.covariance.dim)
-        return torch.log_softmax(self.logits(given), -1), means, shape
+        return self.means(given).view(N, self.components, self.covariance.dim), shape
 
 
-def _limited(log_scale: Tensor) -> Tensor:
-    """Zero at zero, slope about one below, and softly bounded above."""
-    return math.log1p(math.exp(NARROWEST)) - nn.functional.softplus(NARROWEST - log_scale)
+def paper_kernels(given_dim: int, components: int, covariance: Covariance, hidden: int = 64) -> PaperKernels:
+    """Make the paper's form for a covariance; the full one, which the paper has, is evaluated quicker."""
+    make = PaperFullKernels if type(covariance) is Full else PaperShapedKernels
+    return make(given_dim, components, covariance, hidden)
 
 
 def _numel(size: tuple[int, ...]) -> int:

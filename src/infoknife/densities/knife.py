@@ -8,7 +8,7 @@ from torch import Tensor
 from infoknife.densities import base
 from infoknife.densities.banks import Bank, ClassKernels, SharedKernels
 from infoknife.densities.base import Density
-from infoknife.densities.conditional import PaperKernels, TrunkKernels
+from infoknife.densities.conditional import TrunkKernels, paper_kernels
 from infoknife.densities.covariance import COVARIANCES, Covariance, LowRank
 from infoknife.inputs import check_count, one_of
 from infoknife.transforms import Whiten
@@ -20,7 +20,7 @@ MOMENTUM = {
     "data": base.MOMENTUM,
     "paper": 0.0,
 }  # of the running statistics; the paper's form stays in the data's coordinates
-NETWORKS = {"trunk": TrunkKernels, "paper": PaperKernels}
+NETWORKS = {"trunk": TrunkKernels, "paper": paper_kernels}
 
 
 class KNIFE(Density):

@@ -28,7 +28,7 @@ class LocationScale(Density):
         given_classes: Number of classes of a discrete condition.
         hidden: Width of the network's one hidden layer (tanh), for a continuous condition.
         init: ``"data"``: standardised coordinates, location and scale of the data, linear regression on the condition;
-            ``"paper"``: the coordinates of the data and a random start, as the paper trained it.
+            ``"paper"``: the coordinates of the data, log-variances and a random start, as the paper trained it.
     """
 
     def __init__(
@@ -43,7 +43,8 @@ class LocationScale(Density):
         one_of("init", init, ("data", "paper"))
         super().__init__(dim, given_dim, given_classes, Standardize(dim, MOMENTUM) if init == "data" else Identity(dim))
         self.init, hidden = init, check_count("hidden", hidden)
-        self.values = nn.Parameter(torch.zeros(given_classes or 1, 2 * dim))  # location, then log-scale
+        self.unit = {"data": 1.0, "paper": 0.5}[init]  # of the log-scale: the paper learns log-variances
+        self.values = nn.Parameter(torch.zeros(given_classes or 1, 2 * dim))  # location, then log-scale in units
         if given_dim is not None:
             self.skip = Linear(given_dim, dim, bias=False) if init == "data" else None  # the paper's has none
             self.network = MLP(given_dim, 2 * dim, (hidden,))
@@ -103,9 +104,7 @@ class LocationScale(Density):
 
     def _initialize_paper(self, generator: torch.Generator) -> None:
         """Standard noise for locations and log-variances, Glorot's start for the network's last layer."""
-        noise = torch.randn(self.values.shape, generator=generator).to(self.values)
-        noise[:, self.dim :] /= 2
-        self.values.copy_(noise)
+        self.values.copy_(torch.randn(self.values.shape, generator=generator))
         if self.given_dim is not None:
             redraw(self.network, generator)
             weight, bias = self.network[-1].parameters()
@@ -122,11 +121,11 @@ class LocationScale(Density):
             values = values[given]
         location, log_scale = values.chunk(2, -1)
         if self.given_dim is None:
-            return location, log_scale
+            return location, log_scale * self.unit
         more, wider = self.network(given).chunk(2, -1)
         if self.skip is not None:
             more = more + self.skip(given)
-        return location + more, log_scale + wider
+        return location + more, (log_scale + wider) * self.unit
 
 
 class Gaussian(LocationScale):

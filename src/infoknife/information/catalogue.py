@@ -7,7 +7,7 @@ from typing import Any
 from infoknife.densities.base import one_of
 from infoknife.information.base import MutualInformation
 from infoknife.information.contrastive import MINE, NWJ, SMILE, TUBA, InfoNCE
-from infoknife.information.difference import ClassDifference, Difference
+from infoknife.information.difference import ClassDifference, Difference, JointDifference
 from infoknife.information.encoder import EncoderDifference, EncoderPrior
 from infoknife.information.joint import JointKNIFE
 from infoknife.information.knife import ChainKNIFE
@@ -19,13 +19,22 @@ Make = Callable[..., MutualInformation]
 
 
 def _knife(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **options: Any) -> MutualInformation:
-    """Make the default form, or the paper's: 128 kernels, three tanh networks, a marginal that learns faster."""
+    """Make the default form, or the paper's: h(Y) - h(Y|X), 128 kernels, three tanh networks, a quicker marginal."""
     one_of("preset", preset, ("default", "paper"))
     if preset == "default":
         return ChainKNIFE(x_dim, y_dim, **options)
     conditional = {"network": "paper", "hidden": options.pop("hidden", 64)}
-    paper: dict[str, Any] = {"components": 128, "init": "paper", "marginal_rate": 1000.0}
+    paper: dict[str, Any] = {"components": 128, "init": "paper", "marginal_rate": 1000.0, "given": "x"}
     return Difference(x_dim, y_dim, density="knife", conditional_options=conditional, **paper | options)
+
+
+def _joint(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **options: Any) -> MutualInformation:
+    """Make the default form, or the paper's: three densities of 21 kernels."""
+    one_of("preset", preset, ("default", "paper"))
+    if preset == "default":
+        return JointKNIFE(x_dim, y_dim, **options)
+    paper: dict[str, Any] = {"components": 21, "init": "paper"}
+    return JointDifference(x_dim, y_dim, **paper | options)
 
 
 def _doe(density: str) -> Make:
@@ -51,7 +60,7 @@ def _classes(density: str, **defaults: Any) -> Make:
 
 CONTINUOUS: dict[str, Make] = {
     "knife": _knife,
-    "knife-joint": JointKNIFE,
+    "knife-joint": _joint,
     "doe": _doe("doe"),
     "doe-logistic": _doe("doe-logistic"),
     "schraudolph": _doe("schraudolph"),

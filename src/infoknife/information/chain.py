@@ -5,14 +5,10 @@ $\varepsilon = L\,(t - B\phi)$ and L lower-triangular: the chain rule over coord
 L and B are in closed form from running second moments, so that they follow a moving distribution.
 """
 
-import math
-
 import torch
 from torch import Tensor, nn
 
-from infoknife import kernels
-
-__all__ = ["ColumnKernels", "Moments", "factor_of", "regression_of"]
+__all__ = ["Moments", "factor_of", "regression_of"]
 
 RIDGE = 1e-4  # added to the features' second moments, which are about one
 FLOOR = 1e-6  # least variance of an innovation
@@ -62,35 +58,3 @@ def _cholesky(moments: Tensor, floor: float) -> Tensor:
     eye = torch.eye(moments.shape[-1]).to(moments)
     chol, failed = torch.linalg.cholesky_ex((moments + floor * eye).double())
     return torch.linalg.cholesky((moments + 1e-2 * eye).double()) if bool(failed.any()) else chol
-
-
-class ColumnKernels(nn.Module):
-    """One-dimensional KNIFE for every column, `eq:knife` with d = 1, for columns that are about standardised.
-
-    Args:
-        columns: How many columns.
-        components: Number of kernels a column.
-    """
-
-    def __init__(self, columns: int, components: int) -> None:
-        super().__init__()
-        centres = torch.special.ndtri((torch.arange(components) + 0.5) / components)
-        self.logits = nn.Parameter(torch.zeros(columns, components))
-        self.means = nn.Parameter(centres.repeat(columns, 1))
-        self.log_diagonal = nn.Parameter(torch.full((columns, components), 0.5 * math.log(components)))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Log-density of every entry of x (N, columns), in nats: (N, columns)."""
-        log_weights = torch.log_softmax(self.logits.to(x.dtype), -1)
-        return kernels.columns(x, log_weights, self.means.to(x.dtype), self.log_diagonal.to(x.dtype))
-
-    def initialize(self, x: Tensor) -> None:
-        """Put the means at quantiles of x (N, columns), with widths that bridge the gaps between them."""
-        K = self.means.shape[1]
-        levels = (torch.arange(K) + 0.5).to(x) / K
-        means = torch.quantile(x[:100_000], levels, 0).T  # columns K
-        gaps = (means[:, 2:] - means[:, :-2]) / 2 if K > 2 else x.new_ones(len(means), 1)
-        gaps = torch.cat([gaps[:, :1], gaps, gaps[:, -1:]], 1)[:, :K]
-        self.means.copy_(means)
-        self.log_diagonal.copy_(-gaps.clamp_min(1e-3).log())
-        self.logits.zero_()

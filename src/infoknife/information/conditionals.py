@@ -144,15 +144,15 @@ class Classifier(Conditional):
 
 
 class _LogScale(nn.Module):
-    """Zeros for the location, and a network's log-scale that ends softly far out."""
+    """Zeros for the location, and a network's log-variance, whose scale ends softly far out."""
 
     def __init__(self, x_dim: int, y_dim: int, hidden: int) -> None:
         super().__init__()
         self.network = MLP(x_dim, y_dim, (hidden,), nn.ReLU)
 
     def forward(self, x: Tensor) -> Tensor:
-        log_scale = FAR * (self.network(x) / FAR).tanh()
-        return torch.cat([torch.zeros_like(log_scale), log_scale], -1)
+        log_variance = 2 * FAR * (self.network(x) / FAR).tanh()
+        return torch.cat([torch.zeros_like(log_variance), log_variance], -1)
 
 
 def _linear(x_dim: int, y_dim: int, hidden: int) -> Gaussian:

@@ -1,0 +1,80 @@
+"""The experiments by name."""
+
+from collections.abc import Iterable
+
+from infoknife.experiments.bench import BENCH
+from infoknife.experiments.experiment import PRESETS, Experiment
+from infoknife.experiments.paper import gaussian, staircases, triangles
+from infoknife.experiments.trial import Trial
+from infoknife.inputs import one_of
+
+__all__ = ["get", "names", "select"]
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (
+        gaussian.TABLE1,
+        gaussian.SHRINKING,
+        triangles.PDF,
+        triangles.TRIANGLE8,
+        triangles.TRIANGLE20,
+        staircases.GAUSSIAN,
+        staircases.CUBIC,
+        staircases.UNIFORM,
+        staircases.TUBA,
+    )
+}
+GROUPS: dict[str, tuple[str, ...]] = {
+    "bias-variance": ("fig3-gaussian", "fig3-cubic", "fig3-uniform"),  # another view of the same trials
+    "all": tuple(EXPERIMENTS),
+}
+
+
+def names() -> list[str]:
+    """Names that ``select`` knows: single experiments, then groups.
+
+    Example:
+        >>> names()[0], names()[-1]
+        ('table1', 'all')
+    """
+    return [*EXPERIMENTS, *GROUPS]
+
+
+def get(name: str) -> Experiment:
+    """The experiment of a name; ``"bench"``, which is not the paper's, is known here alone."""
+    known = {**EXPERIMENTS, BENCH.name: BENCH}
+    one_of("experiment", name, tuple(known))
+    return known[name]
+
+
+def select(
+    name: str, preset: str = "paper", *, methods: Iterable[str] | None = None, seeds: Iterable[int] | None = None
+) -> list[Trial]:
+    """List the trials of an experiment or a group.
+
+    Args:
+        name: One of ``names()``.
+        preset: ``"paper"``: the published protocol; ``"ours"``: our best on the same samples; ``"quick"``: minutes.
+        methods: The methods that are wanted; all if not given.
+        seeds: The runs that are wanted, counted from 0; all if not given.
+
+    Example:
+        >>> len(select("table1", "paper", methods=["knife"], seeds=[0, 1]))  # two dimensions
+        4
+    """
+    one_of("experiment", name, tuple(names()))
+    one_of("preset", preset, PRESETS)
+    trials = [trial for part in GROUPS.get(name, (name,)) for trial in get(part).trials(preset)]
+    for argument, wanted in (("method", methods), ("seed", seeds)):
+        if wanted is not None:
+            trials = _with(trials, argument, tuple(wanted))
+    return trials
+
+
+def _with(trials: list[Trial], name: str, wanted: tuple[object, ...]) -> list[Trial]:
+    """Keep the trials whose argument is one of those that are wanted."""
+    known = tuple(dict.fromkeys(trial.arguments[name] for trial in trials))
+    for value in wanted:
+        if value not in known:
+            raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(str, known))}")
+    return [trial for trial in trials if trial.arguments[name] in wanted]

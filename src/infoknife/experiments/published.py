@@ -1,0 +1,124 @@
+"""The paper's numbers, in nats, as read from the published PDF; curves from its vector graphics.
+
+G. Pichler, P. Colombo, M. Boudiaf, G. Koliander, P. Piantanida,
+*A Differential Entropy Estimator for Training Neural Networks*, ICML 2022.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+__all__ = ["KNIFE_BIAS", "Cell", "Staircase", "error", "source", "staircase"]
+
+
+class Cell(NamedTuple):
+    """A published mean of |error| over runs, and the deviation beside it, in nats."""
+
+    mean: float
+    std: float
+    runs: int
+
+
+class Staircase(NamedTuple):
+    """Published means of the estimate at the end of each level, in nats; ``None`` where the figure is off its scale."""
+
+    truth: tuple[float, ...]
+    mean: tuple[float | None, ...]
+    best_run: bool  # the figure shows the best of the runs
+
+
+_SOURCES: Mapping[str, str] = MappingProxyType(
+    {
+        "table1": "Table 1, read from the published PDF",
+        "fig1-shrinking": "Figure 1; its values are not printed",
+        "fig2-pdf": "Figure 2, left; its values are not printed",
+        "fig2-triangle8": "appendix A.2 (Figure 2, right, is one of the runs), read from the published PDF",
+        "triangle20": "appendix, triangle mixture with d=20, read from the published PDF",
+        "fig3-gaussian": "Figure 3, top, read from the published PDF's vector graphics",
+        "fig3-cubic": "Figure 3, middle, read from the published PDF's vector graphics",
+        "fig3-uniform": "Figure 3, bottom (best of 10 runs), read from the published PDF's vector graphics",
+        "tuba-gaussian": "appendix, figure of TUBA, left, read from the published PDF's vector graphics",
+    }
+)
+
+_ERRORS: Mapping[tuple[str, str, int], Cell] = MappingProxyType(
+    {
+        ("table1", "doe", 10): Cell(0.8388, 1.0045, 20),
+        ("table1", "schraudolph", 10): Cell(0.7301, 0.0428, 20),
+        ("table1", "knife", 10): Cell(0.0461, 0.0139, 20),
+        ("table1", "doe", 64): Cell(3.3170, 1.8281, 20),
+        ("table1", "schraudolph", 64): Cell(9.8919, 0.1604, 20),
+        ("table1", "knife", 64): Cell(2.8045, 0.0796, 20),
+        ("fig2-triangle8", "knife", 8): Cell(1.6563, 0.8528, 10),
+        ("fig2-triangle8", "schraudolph", 8): Cell(2.4445, 0.5439, 10),
+        ("fig2-triangle8", "doe", 8): Cell(7.1070, 2.7984, 10),
+        ("triangle20", "knife", 20): Cell(10.6270, 8.2179, 10),
+        ("triangle20", "schraudolph", 20): Cell(13.1660, 8.2651, 10),
+    }
+)
+
+_TRUTH = 2.0, 4.0, 6.0, 8.0, 10.0
+
+_LEVELS: Mapping[tuple[str, str], tuple[float | None, ...]] = MappingProxyType(
+    {
+        ("fig3-gaussian", "club"): (1.38, 3.45, 5.99, 8.97, 12.48),
+        ("fig3-gaussian", "doe"): (1.81, 3.56, 5.28, 6.94, 8.54),
+        ("fig3-gaussian", "infonce"): (0.98, 1.92, 2.74, 3.42, 3.91),
+        ("fig3-gaussian", "mine"): (0.56, 1.18, 1.69, 2.18, 2.90),
+        ("fig3-gaussian", "nwj"): (0.49, 0.88, 1.22, 1.52, 1.79),
+        ("fig3-gaussian", "knife"): (1.98, 3.99, 5.94, 7.99, 9.96),
+        ("fig3-cubic", "club"): (3.74, 7.09, 9.92, 12.13, 14.23),
+        ("fig3-cubic", "doe"): (None, 2.91, 4.32, 6.54, 8.36),
+        ("fig3-cubic", "infonce"): (0.73, 1.54, 2.29, 2.93, 3.45),
+        ("fig3-cubic", "mine"): (0.40, 0.77, 1.16, 1.47, 1.87),
+        ("fig3-cubic", "nwj"): (0.38, 0.76, 1.15, 1.55, 1.82),
+        ("fig3-cubic", "knife"): (1.30, 2.55, 4.17, 5.45, 6.63),
+        ("fig3-uniform", "club"): (0.79, 3.09, 6.94, 12.40, 19.51),
+        ("fig3-uniform", "doe"): (0.37, 1.46, 3.04, 4.90, 6.90),
+        ("fig3-uniform", "infonce"): (0.31, 1.49, 4.02, 4.67, 4.80),
+        ("fig3-uniform", "mine"): (0.36, 1.37, 2.84, 4.58, 6.51),
+        ("fig3-uniform", "nwj"): (0.39, 1.41, 2.89, 4.47, 5.83),
+        ("fig3-uniform", "knife"): (4.01, 5.55, 7.04, 8.73, 10.67),
+        ("tuba-gaussian", "tuba"): (1.47, 2.96, 4.52, 6.12, 7.75),
+    }
+)
+
+KNIFE_BIAS: Mapping[str, tuple[float, ...]] = MappingProxyType(
+    {
+        "fig3-gaussian": (0.011, 0.016, 0.032, 0.004, 0.017),
+        "fig3-cubic": (0.67, 1.63, 1.85, 2.52, 3.36),
+        "fig3-uniform": (2.03, 1.30, 1.01, 0.85, 0.71),
+    }
+)
+"""Absolute bias of KNIFE over the last 500 steps of each level, from the same graphics as Figure 3, in nats."""
+
+
+def error(experiment: str, method: str, dim: int | None) -> Cell | None:
+    """The published mean of |error| of a method, in nats; ``None`` where the paper has none.
+
+    Example:
+        >>> error("table1", "knife", 64)
+        Cell(mean=2.8045, std=0.0796, runs=20)
+    """
+    return None if dim is None else _ERRORS.get((experiment, method, dim))
+
+
+def staircase(experiment: str, method: str) -> Staircase | None:
+    """The published means of a method by level, in nats; ``None`` where the paper has none.
+
+    Example:
+        >>> staircase("fig3-cubic", "doe").mean
+        (None, 2.91, 4.32, 6.54, 8.36)
+    """
+    mean = _LEVELS.get((experiment, method))
+    return None if mean is None else Staircase(_TRUTH, mean, best_run=experiment == "fig3-uniform")
+
+
+def source(experiment: str) -> str | None:
+    """Where the paper has an experiment's numbers.
+
+    Example:
+        >>> source("table1")
+        'Table 1, read from the published PDF'
+    """
+    return _SOURCES.get(experiment)

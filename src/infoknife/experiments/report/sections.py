@@ -1,0 +1,203 @@
+"""What a report says, section by section: tables, charts and a few sentences."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from infoknife.experiments import published
+from infoknife.experiments.report import benchmark, charts, contents, words
+from infoknife.experiments.report.charts import Chart
+from infoknife.experiments.report.tables import Table
+from infoknife.experiments.summary import Record, by, in_order, kind, view
+
+__all__ = ["Block", "Fold", "Heading", "Section", "sections"]
+
+
+class Heading(NamedTuple):
+    """A heading inside a section."""
+
+    text: str
+
+
+class Fold(NamedTuple):
+    """Blocks that are folded away until they are asked for."""
+
+    title: str
+    blocks: "tuple[Block, ...]"
+
+
+Block = Heading | Table | Chart | Fold
+
+
+class Section(NamedTuple):
+    """One experiment, or one side of all."""
+
+    name: str
+    title: str
+    text: str
+    blocks: tuple[Block, ...]
+
+
+Write = Callable[[str, Sequence[Record]], Iterator[Block | None]]
+
+DRAWS = "Every run draws its own mixture, and the paper drew others: the difficulty differs a lot from draw to draw."
+TEXTS = {
+    "table1": "The entropy of N(0, I), from fresh rows after training. The smaller, the better.",
+    "fig1-shrinking": "The variance of a Gaussian is halved from level to level; the estimate follows as it trains.",
+    "fig2-pdf": "Ten triangles of random widths and weights in one dimension: a density with corners and gaps.",
+    "fig2-triangle8": f"Two triangles in every coordinate: 256 modes. {DRAWS}",
+    "triangle20": f"Two triangles in every coordinate: a million modes. {DRAWS}",
+    "fig3-gaussian": "Correlated Gaussians in 20 dimensions. The mutual information steps up from 2 to 10 nats while "
+    "estimators train.",
+    "fig3-cubic": "The same with y cubed, which leaves the truth as it is.",
+    "fig3-uniform": "Sums of uniforms: nothing here is Gaussian. The paper shows the best of ten runs.",
+    "bias-variance": "Another view of the same runs: over all seeds, at the end of each level. The variance is that "
+    "within a run plus that between the means of runs; MSE = bias² + variance.",
+    "bench": "All estimators learn from the same samples and are measured on samples that they have not seen. The "
+    "smaller the error, the better. A mean that lacks tasks, as an estimator failed there, says on how many it is.",
+}
+STAIRS = "fig3-gaussian", "fig3-cubic", "fig3-uniform"
+
+
+def sections(records: Sequence[Record]) -> list[Section]:
+    """All experiments in the paper's order, those that the report does not know last, then the runs themselves."""
+    groups = by(records, lambda record: str(record["experiment"]))
+    known = [name for name in _WRITERS if name in groups]
+    found = [_section(name, groups[name]) for name in known]
+    if climbs := [record for name in STAIRS for record in groups.get(name, [])]:
+        place = 1 + max(i for i, section in enumerate(found) if section.name in STAIRS)
+        found.insert(place, _part("bias-variance", TEXTS["bias-variance"], _bias_variance(climbs)))
+    found += [_section(name, group) for name, group in groups.items() if name not in _WRITERS]
+    return [*found, _part("runs", "", _runs(records))]
+
+
+def _section(name: str, group: Sequence[Record]) -> Section:
+    write = _WRITERS.get(name, _anything)
+    if not any(record["results"] for record in group):
+        write = _anything
+    source = published.source(name)
+    text = " ".join([TEXTS.get(name, ""), f"Published: {source}." if source else ""]).strip()
+    return _part(name, text, write(name, group))
+
+
+def _part(name: str, text: str, blocks: Iterator[Block | None]) -> Section:
+    return Section(name, words.title(name), text, _kept(blocks))
+
+
+def _kept(blocks: Iterable[Block | None]) -> tuple[Block, ...]:
+    """Leave out what has nothing to show."""
+    kept = [Fold(block.title, _kept(block.blocks)) if isinstance(block, Fold) else block for block in blocks]
+    return tuple(block for block in kept if block is not None and _filled(block))
+
+
+def _filled(block: Block) -> bool:
+    if isinstance(block, Table):
+        return bool(block.rows)
+    return not isinstance(block, Fold) or bool(block.blocks)
+
+
+def _table1(name: str, group: Sequence[Record]) -> Iterator[Block | None]:
+    yield contents.error_means(group)
+    yield from _each_preset(name, group, charts.training)
+    yield from _details(group)
+
+
+def _triangles(name: str, group: Sequence[Record]) -> Iterator[Block | None]:
+    yield contents.error_means(group)
+    yield from _each_preset(name, group, charts.draws)
+    yield Fold("Every draw", (contents.by_draw(group),))
+    yield from _details(group)
+
+
+def _pdf(name: str, group: Sequence[Record]) -> Iterator[Block | None]:
+    yield contents.error_means(group)
+    yield contents.divergences(group)
+    yield from _each_preset(name, group, charts.pdf)
+    yield from _details(group)
+
+
+def _shrinking(name: str, group: Sequence[Record]) -> Iterator[Block | None]:
+    yield from _each_preset(name, group, charts.shrinking)
+    yield contents.averages(group)
+    yield from _each_preset(f"{name}-levels", group, charts.level_statistics)
+    yield Fold("Every level", (contents.level_means(group), contents.by_level(group)))
+    yield from _details(group)
+
+
+def _stairs(name: str, group: Sequence[Record]) -> Iterator[Block | None]:
+    yield from _each_preset(name, group, charts.climbing)
+    yield contents.level_means(group)
+    yield from _details(group)
+
+
+def _tuba(name: str, group: Sequence[Record]) -> Iterator[Block | None]:
+    for stairs, part in by(group, view).items():
+        yield Heading(words.title(stairs))
+        yield from _each_preset(stairs, part, charts.climbing)
+        yield contents.level_means(part)
+    yield from _details(group)
+
+
+def _bench(name: str, group: Sequence[Record]) -> Iterator[Block | None]:
+    for preset, own in by(in_order(group), lambda record: str(record["preset"])).items():
+        for what, part in sorted(by(own, kind).items()):
+            yield Heading(f"{what.capitalize()}, {words.preset(preset).lower()}")
+            yield benchmark.by_size(part)
+            yield charts.bench_sizes(part, f"{name}-{what}-{preset}")
+            yield benchmark.gradients(part)
+            yield from _tasks(part)
+    yield from _details(group)
+
+
+def _tasks(part: Sequence[Record]) -> Iterator[Block]:
+    """Every task: with the most samples in sight, the others folded away."""
+    most, *fewer = benchmark.by_task(part).items()
+    yield most[1]
+    yield from (Fold(f"Every task with {n:,} samples", (table,)) for n, table in fewer)
+
+
+def _anything(name: str, group: Sequence[Record]) -> Iterator[Block | None]:
+    yield contents.any_results(group)
+    yield from _details(group)
+
+
+def _bias_variance(climbs: Sequence[Record]) -> Iterator[Block | None]:
+    for stairs, group in by(climbs, view).items():
+        yield Heading(words.title(stairs))
+        yield contents.averages(group)
+        yield from _each_preset(f"bias-variance-{stairs.removeprefix('fig3-')}", group, charts.level_statistics)
+        yield Fold("Every level", (contents.by_level(group),))
+
+
+def _runs(records: Sequence[Record]) -> Iterator[Block | None]:
+    yield contents.failures(records)
+    yield contents.trials(records)
+    yield contents.machines(records)
+
+
+def _each_preset(
+    name: str, group: Sequence[Record], draw: Callable[[Sequence[Record], str], Chart | None]
+) -> Iterator[Block | None]:
+    for preset, part in by(group, lambda record: str(record["preset"])).items():
+        chart = draw(part, f"{name}-{preset}")
+        if chart is not None:
+            yield chart._replace(title=f"{words.preset(preset)}: {chart.title[0].lower()}{chart.title[1:]}")
+
+
+def _details(group: Sequence[Record]) -> Iterator[Block | None]:
+    yield contents.chosen(group)
+    for preset, part in by(group, lambda record: str(record["preset"])).items():
+        yield Fold(f"Settings: {words.preset(preset).lower()}", (contents.settings(part),))
+
+
+_WRITERS: dict[str, Write] = {
+    "table1": _table1,
+    "fig1-shrinking": _shrinking,
+    "fig2-pdf": _pdf,
+    "fig2-triangle8": _triangles,
+    "triangle20": _triangles,
+    "fig3-gaussian": _stairs,
+    "fig3-cubic": _stairs,
+    "fig3-uniform": _stairs,
+    "tuba": _tuba,
+    "bench": _bench,
+}

@@ -1,0 +1,179 @@
+"""How a report calls things and writes numbers."""
+
+import math
+import re
+
+from infoknife.experiments import published
+
+__all__ = [
+    "cell",
+    "dimension",
+    "method",
+    "minutes",
+    "number",
+    "percent",
+    "place",
+    "plus_minus",
+    "preset",
+    "several",
+    "short",
+    "slug",
+    "title",
+]
+
+_METHODS = {
+    "knife": "KNIFE",
+    "knife-joint": "KNIFE, joint",
+    "autoregressive": "Autoregressive",
+    "schraudolph": "Schraudolph",
+    "doe": "DoE",
+    "doe-logistic": "DoE, logistic",
+    "club": "CLUB",
+    "club-sample": "CLUBSample",
+    "infonce": "InfoNCE",
+    "mine": "MINE",
+    "nwj": "NWJ",
+    "smile": "SMILE",
+    "tuba": "TUBA",
+    "l1out": "L1Out",
+    "vub": "VUB",
+    "parzen": "Parzen",
+    "adv": "Adversary",
+    "ksg": "KSG",
+    "cca": "CCA",
+}
+_PRESETS = {"paper": "As in the paper", "ours": "Ours", "quick": "Quick", "standard": "Standard"}
+_TITLES = {  # in the order of a report: short, and in full
+    "table1": ("Table 1", "Entropy of a standard normal"),
+    "fig1-shrinking": ("Figure 1", "Entropy of a shrinking Gaussian"),
+    "fig2-pdf": ("Figure 2, left", "A mixture of ten triangles"),
+    "fig2-triangle8": ("Figure 2, right", "Triangle mixtures in 8 dimensions"),
+    "triangle20": ("Triangles, d=20", "Triangle mixtures in 20 dimensions"),
+    "fig3-gaussian": ("Figure 3, top", "Mutual information of Gaussians"),
+    "fig3-cubic": ("Figure 3, middle", "Mutual information, y cubed"),
+    "fig3-uniform": ("Figure 3, bottom", "Mutual information, sums of uniforms"),
+    "bias-variance": ("Bias and variance", "Bias, variance and mean squared error"),
+    "tuba": ("TUBA", "TUBA on two staircases"),
+    "tuba-gaussian": ("TUBA, Gaussian", "TUBA on the Gaussian staircase"),
+    "tuba-cubic": ("TUBA, cubic", "TUBA on the cubic staircase"),
+    "bench": ("Benchmark", "Many distributions with known truth"),
+    "bench-entropy": ("Benchmark, entropy", "Densities with a known entropy"),
+    "bench-mutual information": ("Benchmark, MI", "Tasks that are not in the catalogue"),
+    "bench-mutual information with a continuous y": ("Benchmark, MI", "Mutual information with a continuous y"),
+    "bench-mutual information with classes": ("Benchmark, MI of classes", "Mutual information with classes"),
+    "runs": ("Runs", "What was run, where, and how long it took"),
+}
+
+
+def method(name: str) -> str:
+    """The name of a method as papers write it.
+
+    Example:
+        >>> method("infonce"), method("something-new")
+        ('InfoNCE', 'something-new')
+    """
+    return _METHODS.get(name, name)
+
+
+def preset(name: str) -> str:
+    """The heading of a preset."""
+    return _PRESETS.get(name, name)
+
+
+def title(experiment: str) -> str:
+    """The heading of an experiment; its name where it is not known."""
+    return _TITLES.get(experiment, (experiment, experiment))[1]
+
+
+def short(experiment: str) -> str:
+    """What the paper calls it, as ``Table 1``; its name where it is not known."""
+    return _TITLES.get(experiment, (experiment, experiment))[0]
+
+
+def place(experiment: str) -> int:
+    """Where an experiment stands in a report: in the paper's order, those that are not known last."""
+    return list(_TITLES).index(experiment) if experiment in _TITLES else len(_TITLES)
+
+
+def slug(name: str) -> str:
+    """A name that can be that of a file and of an element, whatever the records say.
+
+    Example:
+        >>> slug("../fig 3")
+        '..-fig-3'
+    """
+    return re.sub(r"[^\w.-]", "-", name)
+
+
+def dimension(dim: int | None) -> str:
+    """A dimension, or a dash."""
+    return "–" if dim is None else str(dim)
+
+
+def number(value: float | None) -> str:
+    """Four decimals as in the paper, fewer for the large, two significant ones for the tiny; a dash for nothing.
+
+    Example:
+        >>> [number(value) for value in (0.04612, 13.166, 2.1e-5, -12345.6, 0.0, None)]
+        ['0.0461', '13.17', '2.1e-05', '-12346', '0', '–']
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if size < 1e-3:
+        return f"{value:.2g}"
+    return f"{value:.4f}" if size < 10 else f"{value:.2f}" if size < 1e3 else f"{value:.0f}"
+
+
+def percent(value: float | None) -> str:
+    """A part of a whole, or a dash.
+
+    Example:
+        >>> [percent(value) for value in (0.00213, 0.1234, 25.0, None)]
+        ['0.2 %', '12.3 %', '2,500 %', '–']
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    return f"{100 * value:,.1f} %" if value < 1 else f"{100 * value:,.0f} %"
+
+
+def several(number: int, what: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> several(1, "task"), several(1200, "trial")
+        ('1 task', '1,200 trials')
+    """
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def plus_minus(mean: float | None, std: float | None) -> str:
+    """A mean with its deviation, where there is one.
+
+    Example:
+        >>> plus_minus(0.0461, 0.0139), plus_minus(0.0461, None)
+        ('0.0461 ± 0.0139', '0.0461')
+    """
+    return number(mean) if std is None else f"{number(mean)} ± {number(std)}"
+
+
+def cell(entry: published.Cell | None) -> str:
+    """A published cell, or a dash."""
+    return "–" if entry is None else plus_minus(entry.mean, entry.std)
+
+
+def minutes(seconds: float) -> str:
+    """A time for people.
+
+    Example:
+        >>> minutes(0.52), minutes(75), minutes(7290)
+        ('0.5 s', '1 min 15 s', '2 h 1 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

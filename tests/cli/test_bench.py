@@ -1,0 +1,117 @@
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from infoknife.cli.bench import bench as command
+from infoknife.cli.report import report
+from infoknife.experiments import bench, read_records
+
+app = typer.Typer()
+app.command("bench")(command)
+app.command("report")(report)
+FEW = ("--tasks", "moons,gaussian-1x1,classes-2-1d", "--methods", "knife,doe,parzen", "--n", "60,120")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def quick(out: Path, *more: object) -> Result:
+    return run("bench", "--preset", "quick", "--jobs", 1, "--out", out, *more)
+
+
+@pytest.fixture(autouse=True)
+def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(bench.PLANS, "quick", bench.PLANS["quick"]._replace(steps=2))
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> tuple[Result, Path]:
+    return quick(tmp_path, *FEW), tmp_path
+
+
+def lines(result: Result, first: str) -> list[list[str]]:
+    """The words of the lines that begin so."""
+    return [words for line in result.stdout.splitlines() if (words := line.split())[:1] == [first]]
+
+
+def test_errors_by_method_and_by_task(done: tuple[Result, Path]) -> None:
+    result, folder = done
+    assert result.exit_code == 0, result.output
+    assert f"14 of 14 trials on record in {folder}, 0 failed" in result.stdout
+    assert f"Report: infoknife report {folder}" in result.stdout
+    for title in ("Entropy: mean", "Mutual information: mean", "Mutual information, classes: mean"):
+        assert title in result.stdout
+    assert lines(result, "method")[0][:4] == ["method", "n=60", "n=120", "gradient"]
+    assert [words[-2:] for words in lines(result, "DoE")] == [["2", "0"]] * 3  # trials and failures
+    assert [len(words) for words in lines(result, "moons")] == [4]  # KNIFE, the best, and which it is
+
+
+def test_numbers_are_those_of_the_records(done: tuple[Result, Path]) -> None:
+    result, folder = done
+    records = [r for r in read_records(folder) if r["arguments"]["task"] == "moons"]
+    errors = {(r["arguments"]["method"], r["arguments"]["n"]): abs(r["results"]["error"]) for r in records}
+    assert lines(result, "KNIFE")[0][1:3] == [f"{errors['knife', n]:.4f}" for n in (60, 120)]
+    by_task = {name: (errors[name, 60] + errors[name, 120]) / 2 for name in ("knife", "doe", "parzen")}
+    assert lines(result, "moons")[0][1:3] == [f"{by_task['knife']:.4f}", f"{min(by_task.values()):.4f}"]
+
+
+def test_the_same_command_runs_what_is_missing(done: tuple[Result, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*arguments: object) -> None:
+        raise AssertionError("a trial runs again")
+
+    monkeypatch.setattr(bench, "_learn", never)
+    again = quick(done[1], *FEW)
+    assert again.stdout == done[0].stdout
+    wider = quick(done[1], *FEW, "--seeds", "0-1")
+    assert "28 of 28 trials on record" in wider.stdout
+    assert "14 failed" in wider.stdout  # the new ones, and they alone
+
+
+def test_failures_are_told_and_run_again_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = ("--tasks", "moons", "--methods", "doe")
+    with monkeypatch.context() as patched:
+        patched.setattr(bench, "_judged", lambda *_: 1 / 0)
+        result = quick(tmp_path, *chosen)
+    assert result.exit_code == 0
+    assert "failed: bench doe #0 moons n=1000: ZeroDivisionError" in result.stdout
+    assert lines(result, "DoE") == [["DoE", "–", "–", "1", "1"]]
+    assert lines(result, "moons") == [["moons", "–", "–", "–"]]
+    assert "1 of 1 trials on record" in (again := quick(tmp_path, *chosen, "--retry")).stdout
+    assert "0 failed" in again.stdout
+
+
+def test_the_report_takes_the_folder(done: tuple[Result, Path]) -> None:
+    pytest.importorskip("matplotlib")
+    assert run("report", done[1]).exit_code == 0
+    assert "gaussian-1x1" in (done[1] / "report" / "tables.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--preset", "paper"], ["paper", "standard", "quick"]),
+        (["--tasks", "moosn"], ["moosn", "moons"]),
+        (["--methods", "ksg"], ["ksg", "knife", "parzen"]),
+        (["--methods", "adv", "--tasks", "moons"], ["adv", "choose others"]),
+        (["--n", "many"], ["many", "1000,5000"]),
+        (["--n", "5"], ["5", "at least 20"]),
+        (["--seeds", "x"], ["seeds", "x", "0-9"]),
+    ],
+)
+def test_bad_input(tmp_path: Path, arguments: list[str], words: list[str]) -> None:
+    result = run("bench", *arguments, "--out", tmp_path / "out")
+    (line,) = result.stderr.splitlines()
+    assert result.exit_code == 2
+    assert line.startswith("infoknife bench: ")
+    assert all(word in line for word in words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = quick(tmp_path / "file", *FEW)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"infoknife bench: cannot write to {tmp_path / 'file'}")

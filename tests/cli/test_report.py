@@ -1,0 +1,90 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from infoknife.cli.report import report
+from tests.experiments.record_factory import Record, bench, entropies
+
+app = typer.Typer()
+app.command()(report)
+RECORDS = [*entropies("table1", "paper", 10, 2), *bench()]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def stored(folder: Path, records: list[Record]) -> Path:
+    folder.mkdir(parents=True)
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    (folder / "some.jsonl").write_text(lines, encoding="utf-8")
+    return folder
+
+
+def complains(result: Result, *words: str) -> bool:
+    (line,) = result.stderr.splitlines()
+    return result.exit_code == 2 and result.stdout == "" and all(word in line for word in words)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
+    folder = stored(tmp_path_factory.mktemp("results") / "all", RECORDS)
+    return run(folder), folder
+
+
+def test_it_writes_below_the_folder_and_says_where(done: tuple[Result, Path]) -> None:
+    result, folder = done
+    assert result.exit_code == 0, result.output
+    assert f"Page:    {folder / 'report' / 'index.html'}" in result.stdout
+    assert f"Figures: {folder / 'report' / 'figures'} (3 png, 3 svg)" in result.stdout
+    assert (folder / "report" / "index.html").exists()
+
+
+def test_verdicts_are_on_stdout(done: tuple[Result, Path]) -> None:
+    assert "reproduces the paper" in done[0].stdout
+    assert "ahead of all rivals" in done[0].stdout
+    assert done[0].stderr == ""
+
+
+def test_a_report_of_the_report_is_the_same(done: tuple[Result, Path], tmp_path: Path) -> None:
+    result = run(done[1] / "report", "--out", tmp_path / "again")
+    assert result.exit_code == 0, result.output
+    for name in ("index.html", "tables.md", "records.jsonl"):
+        assert (tmp_path / "again" / name).read_bytes() == (done[1] / "report" / name).read_bytes()
+
+
+def test_brackets_in_names_are_text(tmp_path: Path) -> None:
+    record = {**RECORDS[0], "arguments": {"method": "knife[red]", "dim": 10, "seed": 0}, "preset": "[bold]ours"}
+    result = run(stored(tmp_path / "all", [record]))
+    assert result.exit_code == 0, result.output
+    assert "knife[red]" in result.stdout
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    assert complains(run(tmp_path / "nowhere"), str(tmp_path / "nowhere"), "infoknife reproduce")
+
+
+def test_no_records(tmp_path: Path) -> None:
+    (tmp_path / "half.jsonl").write_text('{"format": 1, "exper\n', encoding="utf-8")
+    assert complains(run(tmp_path), "no records", str(tmp_path), "infoknife reproduce")
+
+
+def test_records_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "odd.jsonl").mkdir()
+    assert complains(run(tmp_path), "cannot read", "odd.jsonl")
+
+
+def test_a_file_where_the_report_should_be(tmp_path: Path) -> None:
+    folder = stored(tmp_path / "all", RECORDS)
+    (tmp_path / "file").touch()
+    assert complains(run(folder, "--out", tmp_path / "file"), str(tmp_path / "file"), "--out")
+
+
+def test_matplotlib_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert complains(run(stored(tmp_path / "all", RECORDS)), "matplotlib", "infoknife[plot]")
+    assert not (tmp_path / "all" / "report").exists()

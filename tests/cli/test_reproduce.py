@@ -1,0 +1,264 @@
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from infoknife.cli.reproduce import reproduce
+from infoknife.experiments import Outcome, Store, Trial, read_records, select
+from infoknife.experiments.trial import Arguments, Watch
+from tests.experiments.tiny import fail, install, succeed, tiny
+
+app = typer.Typer()
+app.command()(reproduce)
+CHOSEN = ("table1", "--preset", "quick", "--methods", "doe")  # six trials of less than a second
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def tiny_run(out: Path, *more: object) -> Result:
+    return run("tiny", "--preset", "quick", "--jobs", 1, "--out", out, *more)
+
+
+def complains(result: Result, *words: str) -> bool:
+    (line,) = result.stderr.splitlines()
+    return result.exit_code == 2 and result.stdout == "" and all(word in line for word in words)
+
+
+# what it says
+
+
+def test_trials_run_and_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, tiny())
+    result = tiny_run(tmp_path)
+    assert result.exit_code == 0, result.output
+    assert f"3 of 3 trials on record in {tmp_path}, 0 failed" in result.stdout
+    assert f"infoknife report {tmp_path}" in result.stdout
+    assert len(read_records(tmp_path)) == 3
+
+
+def test_without_a_name_it_lists_what_exists() -> None:
+    result = run()
+    assert result.exit_code == 0
+    assert "paper 120, ours 120, quick 18" in result.stdout
+    for name in ("table1", "fig1-shrinking", "fig2-pdf", "fig3-uniform", "tuba", "bias-variance", "all"):
+        assert name in result.stdout
+
+
+def test_failures_are_shown_and_run_again_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, tiny(fail))
+    result = tiny_run(tmp_path)
+    assert "3 of 3 trials on record" in result.stdout
+    assert "3 failed" in result.stdout
+    assert "FloatingPointError: the loss of run 1 is nan" in result.stdout
+    install(monkeypatch, tiny())
+    assert "3 failed" in tiny_run(tmp_path).stdout
+    result = tiny_run(tmp_path, "--retry")
+    assert "3 failed trials run again" in result.stderr
+    assert "3 of 3 trials on record" in result.stdout
+    assert "0 failed" in result.stdout
+
+
+def test_methods_and_seeds_are_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, tiny(seeds=6, methods=("knife", "doe")))
+    assert "4 of 4 trials" in tiny_run(tmp_path, "--methods", "doe", "--seeds", "0,2-4").stdout
+    found = [(record["arguments"]["method"], record["arguments"]["seed"]) for record in read_records(tmp_path)]
+    assert sorted(found) == [("doe", 0), ("doe", 2), ("doe", 3), ("doe", 4)]
+
+
+# bad input
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["table9"], ["table9", "table1", "fig3-uniform", "all"]),
+        (["table1", "--preset", "fast"], ["fast", "paper", "ours", "quick"]),
+        (["table1", "--methods", "knife,mine"], ["mine", "knife", "schraudolph", "doe"]),
+        (["table1", "--seeds", "20"], ["20", "0, 1, 2"]),
+        (["table1", "--seeds", "some"], ["some", "0-9"]),
+    ],
+)
+def test_bad_input_lists_what_exists(tmp_path: Path, arguments: list[str], words: list[str]) -> None:
+    assert complains(run(*arguments, "--out", tmp_path / "out"), *words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_full_disk_is_told_before_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, tiny(never))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(1, 1, 0))
+    assert complains(tiny_run(tmp_path), str(tmp_path), "3 trials need", "--out")
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, tiny(never))
+    (tmp_path / "file").touch()
+    assert complains(tiny_run(tmp_path / "file" / "results"), str(tmp_path / "file"), "--out")
+    assert complains(tiny_run(tmp_path / "file"), str(tmp_path / "file"), "--out")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder_is_told_before_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, tiny(never))
+    tmp_path.chmod(0o500)
+    assert complains(tiny_run(tmp_path), str(tmp_path), "permission denied", "--out")
+    tmp_path.chmod(0o700)
+
+
+def never(arguments: Arguments, watch: Watch) -> Outcome:
+    raise AssertionError("work has started")
+
+
+def test_a_disk_that_fills_up_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, written = Store.write, list[str]()
+
+    def fills_up(store: Store, trial: object, record: object) -> None:
+        if written:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append("first")
+        write(store, trial, record)  # type: ignore[arg-type]
+
+    install(monkeypatch, tiny())
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "write", fills_up)
+        result = tiny_run(tmp_path)
+    assert result.exit_code == 2
+    assert "No space left on device; finished trials are kept" in result.stderr
+    assert len(read_records(tmp_path)) == 1
+    assert "3 of 3" in tiny_run(tmp_path).stdout
+
+
+def test_what_is_set_aside_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trials = install(monkeypatch, tiny())
+    tiny_run(tmp_path)
+    (Store(tmp_path).folder(trials[0]) / "record.jsonl").write_text('{"format": 1, "i', encoding="utf-8")
+    result = tiny_run(tmp_path)
+    assert "half-written" in result.stderr
+    assert "3 of 3" in result.stdout
+    (tmp_path / "store.json").write_text('{"format": 1, "infoknife": "0.0.1"}', encoding="utf-8")
+    result = tiny_run(tmp_path)
+    assert "another version (0.0.1)" in result.stderr
+    assert "3 of 3" in result.stdout
+
+
+# stopping and going on
+
+
+def test_an_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(arguments: Arguments, watch: Watch) -> Outcome:
+        if arguments["seed"] == 1:
+            signal.raise_signal(signal.SIGINT)
+        return succeed(arguments, watch)
+
+    install(monkeypatch, tiny(interrupt))
+    result = tiny_run(tmp_path)
+    assert result.exit_code == 130
+    assert "stopped; the same command goes on" in result.stderr
+    assert len(read_records(tmp_path)) == 1
+    install(monkeypatch, tiny())
+    assert "3 of 3" in tiny_run(tmp_path).stdout
+
+
+def started(out: Path, *arguments: str) -> "subprocess.Popen[str]":
+    """The command in a process and a group of its own."""
+    code = "from infoknife.cli import app; app()"
+    command = [sys.executable, "-c", code, "reproduce", *CHOSEN, "--out", str(out), *arguments]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment, start_new_session=True)
+
+
+def wait(until: Callable[[], object], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.02)
+
+
+def records(out: Path) -> dict[Path, tuple[int, bytes]]:
+    """When every record was written, and what it says."""
+    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in out.glob("*/record.jsonl")}
+
+
+def ended(group: int) -> bool:
+    """Whether no process of the group is running."""
+    states = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, its_group = path.read_text(encoding="utf-8").rpartition(")")[2].split()[:3]
+        except OSError:  # it has ended meanwhile
+            continue
+        states += [state] if int(its_group) == group else []
+    return all(state == "Z" for state in states)
+
+
+def go_on(out: Path, trials: list[Trial]) -> None:
+    """Give the same command again, and see that records are as they were, and all there in the end."""
+    before = records(out)
+    assert 0 < len(before) < len(trials)
+    result = run(*CHOSEN, "--out", out, "--jobs", 1)
+    assert f"{len(trials)} of {len(trials)} trials on record" in result.stdout, result.output
+    assert before.items() <= records(out).items()
+    assert {record["id"] for record in read_records(out)} == {trial.id for trial in trials}
+    assert not (out / "set-aside").exists()
+    assert {path.name for path in out.glob("*/*")} <= {"lock", "record.jsonl"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_killed_it_goes_on(tmp_path: Path) -> None:
+    with started(tmp_path, "--jobs", "1") as process:
+        wait(lambda: records(tmp_path))
+        process.kill()
+        process.communicate(timeout=60)
+    go_on(tmp_path, select("table1", "quick", methods=["doe"]))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
+def test_killed_with_workers_it_leaves_none_behind_and_goes_on(tmp_path: Path) -> None:
+    with started(tmp_path, "--jobs", "2") as process:
+        wait(lambda: records(tmp_path))
+        process.kill()
+        wait(lambda: ended(process.pid), seconds=10)
+        process.communicate(timeout=60)
+    go_on(tmp_path, select("table1", "quick", methods=["doe"]))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_real_interrupt(tmp_path: Path, jobs: str) -> None:
+    with started(tmp_path, "--jobs", jobs) as process:
+        wait(lambda: list(tmp_path.glob("*/progress")))
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped; the same command goes on from here" in errors
+    assert "Traceback" not in errors
+
+
+def test_trials_of_another_process_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, tiny(succeed))
+    trials = select("tiny", "quick")
+    store = Store(tmp_path)
+    store.prepare(trials)
+    with store.claim(trials[0]):
+        result = tiny_run(tmp_path)
+    assert "1 are being run by another process" in result.stdout
+
+
+def test_missing_joblib_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, tiny(succeed))
+    monkeypatch.setitem(sys.modules, "joblib", None)
+    result = tiny_run(tmp_path, "--jobs", 2)
+    assert result.exit_code == 2
+    assert "infoknife[experiments]" in result.stderr.splitlines()[-1]

@@ -1,0 +1,123 @@
+"""The chain rule with one-dimensional kernels."""
+
+import math
+
+import pytest
+import torch
+from scipy.stats import ks_2samp, multivariate_normal
+from torch import Tensor
+
+from infoknife import Autoregressive, fit, tasks
+from infoknife.training import cosine
+
+
+def shaken(dim: int = 3, **options: int) -> Autoregressive:
+    """A density with every parameter away from its start."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        density = Autoregressive(dim, 3, hidden=12, **options).double()
+        for parameter in density.parameters():
+            parameter.data += 0.3 * torch.randn(parameter.shape, dtype=torch.double)
+    return density
+
+
+def grid(n: int, reach: float) -> tuple[Tensor, float]:
+    line = torch.linspace(-reach, reach, n, dtype=torch.double)
+    return torch.cartesian_prod(line, line), float(line[1] - line[0]) ** 2
+
+
+@torch.no_grad()
+def test_it_integrates_to_one() -> None:
+    points, cell = grid(600, 12.0)
+    assert float(shaken(2).log_prob(points).exp().sum() * cell) == pytest.approx(1, abs=1e-3)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("label", [0, 1])
+def test_it_integrates_to_one_in_every_class(label: int) -> None:
+    points, cell = grid(600, 12.0)
+    density = shaken(2, given_classes=2)
+    given = torch.full((len(points),), label)
+    assert float(density.log_prob(points, given).exp().sum() * cell) == pytest.approx(1, abs=1e-3)
+
+
+def test_parts_see_only_what_came_before() -> None:
+    density, x = shaken(), torch.zeros(1, 3, dtype=torch.double, requires_grad=True)
+    kernels = torch.cat(density._kernels(x, None), -1).square().sum(-1)  # 1 d
+    for i in range(3):
+        (slope,) = torch.autograd.grad(kernels[0, i], x, retain_graph=True)
+        assert (slope[0] != 0).tolist() == [j < i for j in range(3)]
+
+
+def test_the_start_is_a_correlated_normal() -> None:
+    generator = torch.Generator().manual_seed(0)
+    mix = torch.randn(4, 4, generator=generator, dtype=torch.double)
+    x, fresh = (torch.randn(n, 4, generator=generator, dtype=torch.double) @ mix + 5 for n in (20_000, 5000))
+    density = Autoregressive(4).initialize(x, seed=0)
+    truth = multivariate_normal(torch.full((4,), 5.0).numpy(), (mix.T @ mix).numpy())
+    with torch.no_grad():
+        gap = torch.from_numpy(truth.logpdf(fresh.numpy())) - density.log_prob(fresh)
+    assert float(gap.mean()) == pytest.approx(0, abs=0.01)
+
+
+def test_the_start_follows_a_condition() -> None:
+    generator = torch.Generator().manual_seed(0)
+    y, noise = (torch.randn(20_000, d, generator=generator) for d in (3, 2))
+    x = y[:, :2] - y[:, 1:] + 0.1 * noise
+    density = Autoregressive(2, given_dim=3).initialize(x, y, seed=0)
+    truth = math.log(2 * math.pi * math.e) + 2 * math.log(0.1)
+    with torch.no_grad():
+        assert float(density(x, y)) == pytest.approx(truth, abs=0.02)
+
+
+def test_classes_have_their_own_start() -> None:
+    label = torch.arange(10_000) % 3
+    x = torch.randn(10_000, 2, generator=torch.Generator().manual_seed(0)) * 0.1 + 10 * label[:, None]
+    density = Autoregressive(2, given_classes=3).initialize(x, label, seed=0)
+    with torch.no_grad():
+        truth = math.log(2 * math.pi * math.e) + 2 * math.log(0.1)
+        assert float(density(x, label)) == pytest.approx(truth, abs=0.05)
+
+
+def test_slopes_of_chance_are_left_out() -> None:
+    x = torch.randn(500, 6, generator=torch.Generator().manual_seed(0))
+    assert float(Autoregressive(6).initialize(x, seed=0).slopes.detach().abs().max()) == 0
+
+
+def test_many_modes() -> None:
+    task = tasks.TriangleMixture.draw(2, 6, seed=0)
+    density = Autoregressive(6)
+    fit(density, task.sample(20_000, 1), steps=200, lr=3e-3, seed=0, schedule=cosine)
+    with torch.no_grad():
+        assert float(density(task.sample(20_000, 2))) == pytest.approx(task.entropy(), abs=0.1)
+
+
+def test_it_learns_a_curved_density() -> None:
+    task = tasks.TwoMoons()
+    density = Autoregressive(2)
+    x, fresh = task.sample(10_000, 1), task.sample(10_000, 2)
+    fit(density, x, steps=600, lr=1e-2, seed=0, schedule=cosine)
+    with torch.no_grad():
+        assert float(density(fresh)) == pytest.approx(task.entropy(), abs=0.08)
+
+
+@pytest.mark.parametrize("lr", [1e-3, 1e-2, 3e-2])
+def test_narrow_structure_bears_any_learning_rate(lr: float) -> None:
+    task = tasks.TriangleMixture.draw(10, 1, seed=0)
+    density = Autoregressive(1, 64)
+    fit(density, task.sample(12_800, 1), steps=200, lr=lr, seed=0, schedule=cosine)
+    with torch.no_grad():
+        assert float(density(task.sample(50_000, 2))) == pytest.approx(task.entropy(), abs=0.03)
+
+
+def test_samples_have_the_density_s_distribution() -> None:
+    task = tasks.TwoMoons()
+    density = Autoregressive(2)
+    fit(density, task.sample(10_000, 1), steps=400, lr=1e-2, seed=0, schedule=cosine)
+    drawn = density.sample(20_000, seed=3)
+    with torch.no_grad():
+        on_own = density.log_prob(drawn).mean()
+        on_truth = density.log_prob(task.sample(20_000, 2)).mean()
+    assert float(on_own) == pytest.approx(float(on_truth), abs=0.15)
+    for i in range(2):
+        assert ks_2samp(drawn[:, i].numpy(), task.sample(20_000, 4)[:, i].numpy()).statistic < 0.05

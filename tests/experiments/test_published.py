@@ -1,0 +1,58 @@
+import pytest
+
+from infoknife.experiments import published
+
+
+def test_table1() -> None:
+    assert published.error("table1", "knife", 10) == (0.0461, 0.0139, 20)
+    assert published.error("table1", "knife", 64) == (2.8045, 0.0796, 20)
+    assert published.error("table1", "doe", 64) == (3.3170, 1.8281, 20)
+    assert published.error("table1", "schraudolph", 10) == (0.7301, 0.0428, 20)
+
+
+def test_triangles() -> None:
+    assert published.error("fig2-triangle8", "doe", 8) == (7.1070, 2.7984, 10)
+    assert published.error("triangle20", "schraudolph", 20) == (13.1660, 8.2651, 10)
+
+
+@pytest.mark.parametrize(("method", "dim"), [("doe", 20), ("knife", 8), ("knife", None), ("mine", 20)])
+def test_what_is_not_published_is_none(method: str, dim: int | None) -> None:
+    assert published.error("triangle20", method, dim) is None
+    assert published.staircase("fig1-shrinking", method) is None
+
+
+@pytest.mark.parametrize("stairs", ["gaussian", "cubic", "uniform"])
+@pytest.mark.parametrize("method", ["knife", "doe", "club", "infonce", "mine", "nwj"])
+def test_figure3_is_whole(stairs: str, method: str) -> None:
+    found = published.staircase(f"fig3-{stairs}", method)
+    assert found is not None
+    assert found.truth == (2, 4, 6, 8, 10)
+    assert found.best_run == (stairs == "uniform")
+    known = [value for value in found.mean if value is not None]
+    assert len(known) == (4 if (stairs, method) == ("cubic", "doe") else 5)
+    assert known == sorted(known)
+
+
+@pytest.mark.parametrize("stairs", ["gaussian", "cubic", "uniform"])
+def test_the_bias_of_knife_agrees_with_its_levels(stairs: str) -> None:
+    """Two readings of one figure: over the last 500 steps, and at the end of each level."""
+    found = published.staircase(f"fig3-{stairs}", "knife")
+    assert found is not None
+    for truth, mean, bias in zip(found.truth, found.mean, published.KNIFE_BIAS[f"fig3-{stairs}"], strict=True):
+        assert mean is not None
+        assert abs(mean - truth) == pytest.approx(bias, abs=0.25)
+
+
+def test_tuba_and_sources() -> None:
+    found = published.staircase("tuba-gaussian", "tuba")
+    assert found is not None
+    assert found.mean == (1.47, 2.96, 4.52, 6.12, 7.75)
+    assert published.staircase("tuba-cubic", "tuba") is None
+    for name in ("table1", "fig2-triangle8", "triangle20", "fig3-gaussian", "fig3-uniform", "tuba-gaussian"):
+        assert "read from the published PDF" in (published.source(name) or "")
+    assert published.source("table3") is None
+
+
+def test_the_numbers_cannot_be_changed() -> None:
+    with pytest.raises(TypeError):
+        published.KNIFE_BIAS["fig3-gaussian"] = ()  # type: ignore[index]
