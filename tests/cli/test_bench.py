@@ -42,7 +42,7 @@ def test_errors_by_method_and_by_task(done: tuple[Result, Path]) -> None:
     assert result.exit_code == 0, result.output
     assert f"14 of 14 trials on record in {folder}, 0 failed" in result.stdout
     assert f"Report: infoknife report {folder}" in result.stdout
-    for title in ("Entropy: mean", "Mutual information: mean", "Mutual information, classes: mean"):
+    for title in ("Entropy: mean", "with a continuous y: mean", "with classes: mean"):
         assert title in result.stdout
     assert lines(result, "method")[0][:4] == ["method", "n=60", "n=120", "gradient"]
     assert [words[-2:] for words in lines(result, "DoE")] == [["2", "0"]] * 3  # trials and failures

@@ -280,3 +280,15 @@ def test_records_are_json_for_others(store: Store, monkeypatch: pytest.MonkeyPat
     text = (store.folder(trial) / "record.jsonl").read_text(encoding="utf-8")
     assert json.loads(text) == store.record(trial)
     assert os.linesep not in text[:-1]
+
+
+def test_curves_are_kept_to_six_digits(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def precise(arguments: Arguments, watch: Watch) -> Outcome:
+        return Outcome({"estimate": 1 / 3}, {"step": [1.0], "estimate": [1 / 3]})
+
+    (trial, *_) = install(monkeypatch, tiny(precise))
+    assert fates([trial], store) == ["done"]
+    record = store.record(trial)
+    assert record is not None
+    assert record["results"]["estimate"] == 1 / 3
+    assert record["curves"]["estimate"] == [0.333333]

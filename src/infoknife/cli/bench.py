@@ -70,20 +70,12 @@ def _sizes(text: str | None) -> list[int] | None:
 def _print(records: "Sequence[Record]") -> None:
     from rich.console import Console
 
-    from infoknife.experiments.summary import by
+    from infoknife.experiments.summary import by, kind
 
     console = Console()
-    for kind, part in by(records, _kind).items():
-        console.print(_by_method(kind, part))
-        console.print(_by_task(kind, part))
-
-
-def _kind(record: "Record") -> str:
-    """What is measured; classes apart, which have other estimators."""
-    from infoknife import tasks
-
-    task = tasks.get(record["arguments"]["task"])
-    return f"{record['arguments']['quantity'].replace('_', ' ').capitalize()}{', classes' if task.y_classes else ''}"
+    for name, part in by(records, kind).items():
+        console.print(_by_method(name.capitalize(), part))
+        console.print(_by_task(name.capitalize(), part))
 
 
 def _by_method(kind: str, records: "Sequence[Record]") -> "Table":

@@ -112,7 +112,7 @@ def _record(trial: Trial, store: Store) -> Record:
         "status": "done" if error is None else "failed",
         "error": error,
         "results": outcome.results,
-        "curves": outcome.curves,
+        "curves": {name: [float(f"{value:.6g}") for value in values] for name, values in outcome.curves.items()},
         "seconds": round(time.perf_counter() - begin, 3),
         "started": started.isoformat(timespec="seconds"),
         "versions": _versions(),
