@@ -110,8 +110,13 @@ def test_guide_to_infinity(capsys: pytest.CaptureFixture[str]) -> None:
     assert names["h_x"] == pytest.approx(2.112, abs=0.15)
 
 
+def test_guide_to_experiments(capsys: pytest.CaptureFixture[str]) -> None:
+    run_all(GUIDE / "experiments.md")
+    assert capsys.readouterr().out.strip() == "[10, 64]"
+
+
 def test_every_guide_is_tried() -> None:
-    tried = {"measure.md", "train.md", "conditional.md", "starts.md", "infinite.md", "information.md"}
+    tried = {"measure.md", "train.md", "conditional.md", "starts.md", "infinite.md", "information.md", "experiments.md"}
     assert {page.name for page in GUIDE.glob("*.md") if blocks(page)} == tried
 
 
