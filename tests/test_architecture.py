@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "information": {"torch", "densities", "transforms", "nn", "kernels", "inputs"},
     "regularizer": {"torch", "information", "densities", "training", "inputs"},
     "tasks": {"torch", "numpy", "scipy", "inputs"},
+    "estimation": {"torch", "numpy", "rich", "inputs"},
     "experiments": {
         "torch",
         "numpy",
