@@ -207,3 +207,8 @@ def test_all_runs_of_the_benchmark_failed() -> None:
 @pytest.mark.parametrize("error", [0.0, 1e-300])
 def test_a_perfect_score_has_no_ratio(error: float) -> None:
     assert only(entropies("ours", "knife", error)).word == "beats the paper"
+
+
+def test_runs_that_scatter_wildly_reproduce_nothing() -> None:
+    runs = [climb("paper", "knife", *FIGURE[:4], end, seed=seed) for seed, end in enumerate((500.0, -500.0))]
+    assert only(runs).word == "far from the figure"
