@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from infoknife.cli.messages import fail
 from infoknife.cli.tasks import matching
-from infoknife.cli.trials import fail, numbers, run_all
+from infoknife.cli.trials import numbers, run_all
 
 if TYPE_CHECKING:
     from rich.table import Table

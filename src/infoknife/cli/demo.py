@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from infoknife.cli.messages import cannot_write, require_matplotlib
+
 if TYPE_CHECKING:
     from rich.table import Table
     from torch import nn
@@ -27,7 +29,7 @@ def demo(
     A density of 128 Gaussian kernels learns a drawing in the plane. Then entropies, alone and given another variable,
     are estimated on fresh samples and compared with the truth.
     """
-    _require_matplotlib()
+    require_matplotlib("demo")
     from infoknife.cli import cases, drawing, figures, page
 
     _prepare(out, ["index.html", *figures.FILES])
@@ -40,18 +42,6 @@ def demo(
     _print(results, out)
 
 
-def _fail(message: str) -> typer.Exit:
-    typer.echo(f"infoknife demo: {message}", err=True)
-    return typer.Exit(2)
-
-
-def _require_matplotlib() -> None:
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError:
-        raise _fail('the figures need matplotlib; install it with: pip install "infoknife[plot]"') from None
-
-
 def _prepare(folder: Path, names: Iterable[str]) -> None:
     """Make the folder and see, before any work, that all files can be written."""
     try:
@@ -62,8 +52,7 @@ def _prepare(folder: Path, names: Iterable[str]) -> None:
             if path.exists():
                 path.open("ab").close()
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise _fail(f"cannot write to {error.filename or folder}: {reason}; choose another --out") from None
+        raise cannot_write("demo", error, folder) from None
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from infoknife.cli.messages import cannot_write, fail, require_matplotlib
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -24,41 +26,30 @@ def report(
     The page is one file that needs no network. `records.jsonl` beside it holds all records, so the report's own folder
     can be reported again.
     """
-    _require_matplotlib()
+    require_matplotlib("report")
     from infoknife.experiments.report import verdicts, write
 
     records, out = _records(folder), out or folder / "report"
     try:
         paths = write(records, out)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise _fail(f"cannot write to {error.filename or out}: {reason}; choose another --out") from None
+        raise cannot_write("report", error, out) from None
     _print(verdicts(records), paths, out)
-
-
-def _fail(message: str) -> typer.Exit:
-    typer.echo(f"infoknife report: {message}", err=True)
-    return typer.Exit(2)
-
-
-def _require_matplotlib() -> None:
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError:
-        raise _fail('the figures need matplotlib; install it with: pip install "infoknife[plot]"') from None
 
 
 def _records(folder: Path) -> list[dict[str, Any]]:
     from infoknife.experiments.store import read_records
 
     if not folder.is_dir():
-        raise _fail(f"there is no folder {folder}; give the one that `infoknife reproduce` wrote")
+        raise fail("report", f"there is no folder {folder}; give the one that `infoknife reproduce` wrote")
     try:
         records = read_records(folder)
     except OSError as error:
-        raise _fail(f"cannot read {error.filename or folder}: {(error.strerror or str(error)).lower()}") from None
+        raise fail(
+            "report", f"cannot read {error.filename or folder}: {(error.strerror or str(error)).lower()}"
+        ) from None
     if not records:
-        raise _fail(f"there are no records in {folder}; run `infoknife reproduce` first")
+        raise fail("report", f"there are no records in {folder}; run `infoknife reproduce` first")
     return records
 
 

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from infoknife.cli.trials import fail, numbers, run_all
+from infoknife.cli.messages import fail
+from infoknife.cli.trials import numbers, run_all
 
 __all__ = ["reproduce"]
 

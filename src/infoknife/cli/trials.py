@@ -11,11 +11,13 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
+from infoknife.cli.messages import cannot_write, fail
+
 if TYPE_CHECKING:
     from infoknife.experiments import Store, Trial
     from infoknife.experiments.store import Record
 
-__all__ = ["Display", "fail", "numbers", "run_all", "seconds_left"]
+__all__ = ["Display", "numbers", "run_all", "seconds_left"]
 
 PAUSE = 0.5  # seconds between two looks at the running trials
 LEAST = 10  # steps after which a running trial has shown its pace
@@ -44,12 +46,6 @@ def run_all(command: str, trials: "list[Trial]", store: "Store", *, jobs: int, r
     return records
 
 
-def fail(command: str, message: str) -> typer.Exit:
-    """Say what is wrong, and give the exit to raise."""
-    typer.echo(f"infoknife {command}: {message}", err=True)
-    return typer.Exit(2)
-
-
 def numbers(name: str, text: str | None) -> list[int] | None:
     """Read whole numbers, as 0,1 or 0-9 or both; a ``ValueError`` that names the option where it is neither.
 
@@ -72,9 +68,7 @@ def _prepared(command: str, store: "Store", trials: "list[Trial]", retry: bool) 
         notes = store.prepare(trials)
         return [*notes, *(store.retry(trials) if retry else [])]
     except OSError as error:
-        reason = error.strerror.lower() if error.strerror else str(error)
-        where = error.filename or store.root
-        raise fail(command, f"cannot write to {where}: {reason}; choose another --out") from None
+        raise cannot_write(command, error, store.root) from None
 
 
 def _run(command: str, trials: "list[Trial]", store: "Store", jobs: int) -> None:

@@ -15,9 +15,7 @@ from infoknife.nn import MLP, Linear, Transposed, capped
 __all__ = ["PaperFullKernels", "PaperKernels", "PaperShapedKernels", "TrunkKernels", "paper_kernels"]
 
 NARROWEST = 5.0  # how much the trunk may add to the log of a precision's factor: a row that it never saw stays possible
-ROWS = (
-    512  # points that full kernels of their own are computed for at a time: planes that fit the cache, and less memory
-)
+ROWS = 512  # points whose full kernels are computed at a time: planes that fit the cache, and less memory
 
 
 class TrunkKernels(Bank):

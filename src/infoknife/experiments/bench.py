@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from infoknife import tasks as catalogue
 from infoknife.densities import KNIFE, Autoregressive, Density, Gaussian, Logistic, Parzen, Schraudolph
 from infoknife.experiments.experiment import Experiment
-from infoknife.experiments.protocol import seeded
+from infoknife.experiments.protocol import seeded, watched
 from infoknife.experiments.trial import Arguments, Outcome, Trial, Watch
 from infoknife.information import mi
 from infoknife.information.catalogue import CLASSES, CONTINUOUS
@@ -166,14 +166,11 @@ def _made(task: Task, method: str) -> nn.Module:
 def _learn(
     module: nn.Module, train: tuple[Tensor, ...], validation: tuple[Tensor, ...], arguments: Arguments, watch: Watch
 ) -> None:
-    def report(step: int, loss: float, module: nn.Module) -> None:
-        watch(step)
-
     if isinstance(module, Parzen):  # nothing is learned
         module.initialize(*train, seed=arguments["seed"]).eval()
         return
     options = {name: arguments[name] for name in ("steps", "lr", "batch_size", "patience", "seed")}
-    fit(module, train, validation=validation, callbacks=[report], **options)
+    fit(module, train, validation=validation, callbacks=[watched(watch)], **options)
 
 
 def _measured(

@@ -8,12 +8,23 @@ import torch
 from torch import Tensor, nn
 
 from infoknife.densities import Density
-from infoknife.experiments.trial import Watch
+from infoknife.experiments.trial import Outcome, Watch
 from infoknife.information import MutualInformation
 from infoknife.tasks import Staircase, Task
 from infoknife.training import fit
 
-__all__ = ["block_means", "climb", "entropy_on", "rows_of", "seeded", "train"]
+__all__ = [
+    "block_means",
+    "climb",
+    "climbed",
+    "entropy_on",
+    "judged",
+    "level_statistics",
+    "rows_of",
+    "seeded",
+    "train",
+    "watched",
+]
 
 BLOCK = 8192  # rows that are evaluated at once
 LAST = 8  # the statistics of a level are those of its last eighth
@@ -33,13 +44,14 @@ def rows_of(task: Task, n: int, seed: int) -> Tensor:
     return x
 
 
+def watched(watch: Watch) -> Callable[[int, float, nn.Module], None]:
+    """Make a callback of ``fit`` that tells of every step."""
+    return lambda step, loss, module: watch(step)
+
+
 def train(density: Density, x: Tensor, watch: Watch, **options: Any) -> list[float]:
     """Fit a density to the rows of x (N, dim), and give the loss of every step."""
-
-    def report(step: int, loss: float, module: nn.Module) -> None:
-        watch(step)
-
-    return fit(density, x, callbacks=[report], **options).losses
+    return fit(density, x, callbacks=[watched(watch)], **options).losses
 
 
 @torch.no_grad()
@@ -95,12 +107,9 @@ def climb(
                 estimates.append(float(module(*batch)))
             yield batch
 
-    def report(step: int, loss: float, module: nn.Module) -> None:
-        watch(step)
-
     batches = with_estimate(staircase.batches(batch_size, 2 * seed + 1))
     steps = len(staircase)
-    fit(module, iter(batches), steps=steps, lr=lr, seed=seed, clip=clip, callbacks=[report], initialize=False)
+    fit(module, iter(batches), steps=steps, lr=lr, seed=seed, clip=clip, callbacks=[watched(watch)], initialize=False)
     return estimates
 
 
@@ -115,3 +124,21 @@ def level_statistics(estimates: Sequence[float], truths: Sequence[float]) -> lis
         numbers = {"truth": truth, "mean": mean, "bias": bias, "variance": variance, "mse": bias**2 + variance}
         levels.append(numbers)
     return levels
+
+
+def judged(density: Density, fresh: Tensor, losses: list[float], truth: float) -> Outcome:
+    """Put the estimate on fresh rows beside the truth, with the curve of training."""
+    value, stderr = entropy_on(density, fresh)
+    step, estimate = block_means(losses)
+    results = {"truth": truth, "estimate": value, "stderr": stderr, "error": value - truth}
+    return Outcome(results, {"step": step, "estimate": estimate, "truth": [truth] * len(step)})
+
+
+def climbed(estimates: list[float], truths: list[float]) -> Outcome:
+    """Put the statistics of all levels beside the truth, with the curve."""
+    step, estimate = block_means(estimates, points=400)
+    each = len(estimates) / len(truths)
+    truth = [truths[min(int((s - 0.5) / each), len(truths) - 1)] for s in step]
+    return Outcome(
+        {"levels": level_statistics(estimates, truths)}, {"step": step, "estimate": estimate, "truth": truth}
+    )

@@ -5,7 +5,8 @@ import pytest
 
 from infoknife.densities import Gaussian
 from infoknife.experiments import get, select
-from infoknife.experiments.paper.gaussian import climbed, density_of
+from infoknife.experiments.paper.gaussian import density_of
+from infoknife.experiments.protocol import climbed
 
 KERNELS = {"knife": 128, "schraudolph": 128, "doe": None}  # M of both tables
 

@@ -3,20 +3,18 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from torch import Tensor
-
 from infoknife.densities import KNIFE, Density, Gaussian, Schraudolph
 from infoknife.experiments.experiment import Experiment
-from infoknife.experiments.protocol import block_means, climb, entropy_on, level_statistics, rows_of, seeded, train
+from infoknife.experiments.protocol import climb, climbed, judged, rows_of, seeded, train
 from infoknife.experiments.trial import Arguments, Outcome, Watch
 from infoknife.tasks import Gaussian as GaussianTask
 from infoknife.tasks import Staircase
 
-__all__ = ["DENSITIES", "SHRINKING", "TABLE1"]
+__all__ = ["COMPONENTS", "METHODS", "SHRINKING", "TABLE1", "density_of"]
 
 DENSITIES: dict[str, Callable[..., Density]] = {
     "knife": KNIFE,
-    "schraudolph": partial(Schraudolph, components=128),
+    "schraudolph": Schraudolph,
     "doe": Gaussian,
 }
 METHODS = tuple(DENSITIES)
@@ -41,14 +39,6 @@ def run_table1(arguments: Arguments, watch: Watch) -> Outcome:
     return judged(density, rows_of(task, rows, 2 * seed + 1), losses, task.entropy())
 
 
-def judged(density: Density, fresh: Tensor, losses: list[float], truth: float) -> Outcome:
-    """Put the estimate on fresh rows beside the truth, with the curve of training."""
-    value, stderr = entropy_on(density, fresh)
-    step, estimate = block_means(losses)
-    results = {"truth": truth, "estimate": value, "stderr": stderr, "error": value - truth}
-    return Outcome(results, {"step": step, "estimate": estimate, "truth": [truth] * len(step)})
-
-
 def run_shrinking(arguments: Arguments, watch: Watch) -> Outcome:
     """Follow a Gaussian whose variance is halved from level to level."""
     dim, seed, each = arguments["dim"], arguments["seed"], arguments["steps"] // arguments["levels"]
@@ -58,16 +48,6 @@ def run_shrinking(arguments: Arguments, watch: Watch) -> Outcome:
     estimates = climb(density, stairs, watch, seed=seed, **options)
     truths = [task.entropy() for task in stairs.levels]
     return climbed(estimates, truths)
-
-
-def climbed(estimates: list[float], truths: list[float]) -> Outcome:
-    """Put the statistics of all levels beside the truth, with the curve."""
-    step, estimate = block_means(estimates, points=400)
-    each = len(estimates) / len(truths)
-    truth = [truths[min(int((s - 0.5) / each), len(truths) - 1)] for s in step]
-    return Outcome(
-        {"levels": level_statistics(estimates, truths)}, {"step": step, "estimate": estimate, "truth": truth}
-    )
 
 
 def _table1(init: str, runs: int, lr: float) -> Iterator[Arguments]:

@@ -7,8 +7,7 @@ from typing import Any
 import torch
 
 from infoknife.experiments.experiment import Experiment
-from infoknife.experiments.paper.gaussian import climbed
-from infoknife.experiments.protocol import climb, seeded
+from infoknife.experiments.protocol import climb, climbed, seeded
 from infoknife.experiments.trial import Arguments, Outcome, Watch
 from infoknife.information import MutualInformation, mi
 from infoknife.tasks import Staircase
@@ -43,14 +42,12 @@ def _trial(staircase: str, method: str, seed: int, steps: int, **settings: Any) 
     return {"method": method, "seed": seed, "steps": steps, **shared, **usual, **settings}
 
 
-def _published(staircase: str, methods: tuple[str, ...]) -> Iterator[Arguments]:
+def _published(staircase: str) -> Iterator[Arguments]:
     """The first two rows: small networks, Adam at 0.001, and for KNIFE three densities of 21 kernels."""
     for seed in range(RUNS):
-        for method in methods:
+        for method in ("knife", *RIVALS):
             estimator = "knife-joint" if method == "knife" else method
-            lr = 5e-4 if method == "tuba" else 1e-3
-            options = {"preset": "paper"}
-            yield _trial(staircase, method, seed, 20_000, estimator=estimator, options=options, lr=lr)
+            yield _trial(staircase, method, seed, 20_000, estimator=estimator, options={"preset": "paper"})
 
 
 def _published_uniform() -> Iterator[Arguments]:
@@ -89,12 +86,10 @@ def _figure(staircase: str, title: str, published: Callable[[], Iterator[Argumen
 GAUSSIAN = _figure(
     "gaussian",
     "Mutual information of Gaussians, 2 to 10 nats",
-    partial(_published, "gaussian", ("knife", *RIVALS)),
+    partial(_published, "gaussian"),
     20_000,
 )
-CUBIC = _figure(
-    "cubic", "The same with y cubed, 2 to 10 nats", partial(_published, "cubic", ("knife", *RIVALS)), 20_000
-)
+CUBIC = _figure("cubic", "The same with y cubed, 2 to 10 nats", partial(_published, "cubic"), 20_000)
 UNIFORM = _figure("uniform", "Mutual information of sums of uniforms, 2 to 10 nats", _published_uniform, 25_000)
 TUBA = Experiment(
     "tuba",

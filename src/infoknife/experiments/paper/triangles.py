@@ -10,8 +10,8 @@ from torch import Tensor
 from infoknife.densities import Density
 from infoknife.experiments.experiment import Experiment
 from infoknife.experiments.paper.candidates import best_of
-from infoknife.experiments.paper.gaussian import COMPONENTS, METHODS, density_of, judged
-from infoknife.experiments.protocol import rows_of, train
+from infoknife.experiments.paper.gaussian import COMPONENTS, METHODS, density_of
+from infoknife.experiments.protocol import judged, rows_of, train
 from infoknife.experiments.trial import Arguments, Outcome, Watch
 from infoknife.tasks import TriangleMixture
 

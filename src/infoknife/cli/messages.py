@@ -1,0 +1,28 @@
+"""What commands say when something is wrong: one line on stderr, and the exit code 2."""
+
+from pathlib import Path
+
+import typer
+
+__all__ = ["cannot_write", "fail", "require_matplotlib"]
+
+
+def fail(command: str, message: str) -> typer.Exit:
+    """Say what is wrong, and give the exit to raise."""
+    typer.echo(f"infoknife {command}: {message}", err=True)
+    return typer.Exit(2)
+
+
+def cannot_write(command: str, error: OSError, where: Path) -> typer.Exit:
+    """Say why a folder cannot be written, and give the exit to raise."""
+    reason = error.strerror.lower() if error.strerror else str(error)
+    return fail(command, f"cannot write to {error.filename or where}: {reason}; choose another --out")
+
+
+def require_matplotlib(command: str) -> None:
+    """Stop where there are no figures without the extra."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        message = 'the figures need matplotlib; install it with: pip install "infoknife[plot]"'
+        raise fail(command, message) from None
