@@ -1,8 +1,16 @@
 """Measure information and train with it: entropy and mutual information, differentiable, on PyTorch."""
 
-from infoknife import experiments, kernels, tasks, theory, transforms
+from infoknife import estimation, experiments, kernels, tasks, theory, transforms
 from infoknife._version import __version__
 from infoknife.densities import KNIFE, Autoregressive, Density, Gaussian, Logistic, Parzen, Schraudolph
+from infoknife.estimation import (
+    Estimate,
+    entropy,
+    mutual_information,
+    normalized_mutual_information,
+    permutation_test,
+    total_correlation,
+)
 from infoknife.information import MutualInformation, mi
 from infoknife.training import History, fit
 from infoknife.transforms import Standardize, Whiten
@@ -11,6 +19,7 @@ __all__ = [
     "KNIFE",
     "Autoregressive",
     "Density",
+    "Estimate",
     "Gaussian",
     "History",
     "Logistic",
@@ -20,11 +29,17 @@ __all__ = [
     "Standardize",
     "Whiten",
     "__version__",
+    "entropy",
+    "estimation",
     "experiments",
     "fit",
     "kernels",
     "mi",
+    "mutual_information",
+    "normalized_mutual_information",
+    "permutation_test",
     "tasks",
     "theory",
+    "total_correlation",
     "transforms",
 ]

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from infoknife.densities import KNIFE, Autoregressive, Density, Gaussian, Logistic, Parzen, Schraudolph
+from infoknife.densities.flow import Flow
 
 CONDITIONS: dict[str, dict[str, int]] = {
     "marginal": {},
@@ -56,6 +57,7 @@ KINDS = (
     Kind("knife paper-start", KNIFE, FEW | {"init": "paper"}, ("marginal", "classes"), unit_free=False, excess=0.3),
     Kind("knife paper-all", KNIFE, FEW | {"init": "paper", "network": "paper"}, GIVEN, unit_free=False, excess=0.3),
     Kind("autoregressive", Autoregressive, FEW | {"hidden": 16}),
+    Kind("flow", Flow, {"transforms": 2, "bins": 4, "hidden": (16,)}),
     Kind("gaussian", Gaussian),
     Kind("gaussian paper-start", Gaussian, {"init": "paper"}, ("marginal", "continuous"), unit_free=False, excess=5.0),
     Kind("logistic", Logistic, excess=0.15),

@@ -13,11 +13,11 @@ from torch.distributions import Categorical, MixtureSameFamily, MultivariateNorm
 from infoknife.densities.start import (
     Mixture,
     _copies,
-    _seeds,
     _share,
     _supported,
     precision_factor,
     regression,
+    seeds,
     standard,
     start,
 )
@@ -211,12 +211,12 @@ def test_precision_factor_is_a_lower_factor_of_the_inverse(generator: torch.Gene
 
 def test_seeds_are_rows_far_apart(generator: torch.Generator) -> None:
     x, centres = clusters(400, 4, 0.01, generator)
-    nearest = torch.cdist(_seeds(x, 4, generator), centres).argmin(1)
+    nearest = torch.cdist(seeds(x, 4, generator), centres).argmin(1)
     assert sorted(nearest.tolist()) == [0, 1, 2, 3]
 
 
 def test_seeds_of_equal_rows() -> None:
-    assert _seeds(torch.ones(5, 2), 3, torch.Generator().manual_seed(0)).shape == (3, 2)
+    assert seeds(torch.ones(5, 2), 3, torch.Generator().manual_seed(0)).shape == (3, 2)
 
 
 def test_regression_is_least_squares(generator: torch.Generator) -> None:

@@ -23,6 +23,7 @@ TOLD = Diagnostics(
     folds=2,
     parameters=1200,
     gap=0.1,
+    correction=-0.02,
     tail=0.015,
     messages=("x[:, 1] has 3 different integers",),
 )
@@ -134,6 +135,7 @@ def test_bits() -> None:
     assert bits.pointwise == pytest.approx(np.arange(4) / math.log(2))
     assert bits.diagnostics.candidates[1] == pytest.approx(("knife", 2 / math.log(2), 0.75))
     assert bits.diagnostics.gap == pytest.approx(0.1 / math.log(2))
+    assert bits.diagnostics.correction == pytest.approx(-0.02 / math.log(2))
     assert bits.diagnostics.tail == TOLD.tail
 
 
@@ -146,8 +148,15 @@ def test_there_and_back(value: float, stderr: float) -> None:
     assert one.to("bits").interval() == pytest.approx([end / math.log(2) for end in one.interval()], abs=1e-12)
 
 
-def test_no_gap_stays_none() -> None:
-    assert estimate(diagnostics=Diagnostics("knife", rows=4)).to("bits").diagnostics.gap is None
+def test_no_gap_and_no_correction_stay_none() -> None:
+    told = estimate(diagnostics=Diagnostics("knife", rows=4)).to("bits").diagnostics
+    assert told.gap is None
+    assert told.correction is None
+
+
+@pytest.mark.parametrize(("parameters", "rows"), [(None, None), (0, None), (5, 20.0), (400, 0.25)])
+def test_rows_per_parameter(parameters: int | None, rows: float | None) -> None:
+    assert Diagnostics("knife", rows=100, parameters=parameters).rows_per_parameter == rows
 
 
 def test_unknown_unit() -> None:
@@ -205,9 +214,25 @@ def test_repr_says_what_it_bounds() -> None:
 def test_rich_table() -> None:
     shown = rendered(estimate(bound="lower"))
     expected = ["mutual information", "0.693 ± 0.011 nats", "0.671 to 0.715", "lower, in expectation", "4 in 2 folds"]
-    expected += ["1,200", "+0.1 nats", "1.5%", "candidate gaussian", "weight 0.75", "x[:, 1] has 3 different integers"]
+    expected += [
+        "1,200, 0.00333 rows each",
+        "+0.1 nats",
+        "-0.02 nats",
+        "1.5%",
+        "candidate gaussian",
+        "weight 0.75",
+        "x[:, 1] has 3 different integers",
+    ]
     for text in expected:
         assert text in shown
+
+
+@pytest.mark.parametrize("correction", [None, 0.0])
+def test_no_correction_is_not_shown(correction: float | None) -> None:
+    told = Diagnostics("counts", rows=4, parameters=0, correction=correction)
+    shown = rendered(estimate(diagnostics=told))
+    assert "corrected" not in shown
+    assert "0, 4 rows each" in shown
 
 
 def test_rich_table_of_little() -> None:
@@ -259,6 +284,7 @@ def test_as_dict_is_json() -> None:
     assert parts["diagnostics"]["candidates"][1] == {"name": "knife", "score": 2.0, "weight": 0.75}
     assert parts["diagnostics"]["messages"] == ["x[:, 1] has 3 different integers"]
     assert (parts["diagnostics"]["rows"], parts["diagnostics"]["folds"], parts["diagnostics"]["gap"]) == (4, 2, 0.1)
+    assert parts["diagnostics"]["correction"] == -0.02
     assert "pointwise" not in parts
 
 
@@ -273,3 +299,4 @@ def test_as_dict_of_an_infinite_answer() -> None:
     assert parts["interval"] == [None, None]
     assert parts["pointwise"] == ["-inf"] * 3
     assert parts["diagnostics"]["gap"] is None
+    assert parts["diagnostics"]["correction"] is None

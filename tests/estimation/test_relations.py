@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from infoknife.estimation.relations import dependent_columns, deterministic, duplicated_rows
+from infoknife.estimation.relations import dependent_columns, deterministic, duplicated_rows, without_dependent
 from infoknife.estimation.tables import table
 
 Array = NDArray[np.float64]
@@ -84,6 +84,62 @@ def test_independent_columns(x: Array) -> None:
 
 def test_labels_do_not_depend() -> None:
     assert dependent_columns(table(["a", "b"] * 10, "x")) is None
+
+
+# without dependent columns
+
+
+def kept(x: object, beside: object = None) -> tuple[str, ...]:
+    left = without_dependent(table(x, "x"), None if beside is None else table(beside, "z"))
+    assert left.continuous.shape[1] == len(left.continuous_names)
+    return left.continuous_names
+
+
+def test_independent_columns_stay() -> None:
+    x = table(normal(300, 3), "x")
+    assert without_dependent(x) is x
+    assert without_dependent(x, table(normal(300, 2, seed=1), "z")) is x
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("scale", [1e-5, 1.0, 1e5])
+def test_columns_that_follow_from_those_before_are_left_out(dtype: str, scale: float) -> None:
+    x = normal(300, 3)
+    joint = np.c_[x[:, :2], scale * (x[:, 0] - 2 * x[:, 1] + 3), x[:, 2], x.sum(1)].astype(dtype)
+    left = without_dependent(table(joint, "x"))
+    assert left.continuous_names == ("x[:, 0]", "x[:, 1]", "x[:, 3]")
+    assert left.continuous.numpy().tolist() == joint[:, [0, 1, 3]].tolist()
+    assert dependent_columns(left) is None
+
+
+def test_columns_that_follow_from_those_beside_are_left_out() -> None:
+    x, z = normal(300, 2), normal(300, 2, seed=1)
+    assert kept(np.c_[z[:, 0] + z[:, 1], x], z) == ("x[:, 1]", "x[:, 2]")
+    assert kept(np.c_[x, x[:, 0] + z[:, 1]], z) == ("x[:, 0]", "x[:, 1]")
+    assert kept(z @ normal(2, 3), z) == ()
+    assert kept(x, np.c_[z, z.sum(1)]) == ("x[:, 0]", "x[:, 1]")  # what depends beside is not held against x
+
+
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(0, 1000))
+def test_what_is_left_has_the_rank_of_all(dim: int, more: int, seed: int) -> None:
+    x = normal(200, dim, seed=seed)
+    joint = np.c_[x, x @ normal(dim, more, seed=seed + 1)][:, np.random.default_rng(seed).permutation(dim + more)]
+    left = without_dependent(table(joint, "x"))
+    assert len(left.continuous_names) == np.linalg.matrix_rank(left.continuous.numpy()) == dim
+
+
+def test_labels_are_never_left_out() -> None:
+    labels = ["a", "b"] * 50
+    x = table([(label, a, 2 * a) for label, a in zip(labels, normal(100).tolist(), strict=True)], "x")
+    left = without_dependent(x)
+    assert (len(left.continuous_names), left.discrete_names, left.levels) == (1, x.discrete_names, (2,))
+    assert left.discrete.equal(x.discrete)
+    assert len(left) == 100
+    only = table(labels, "x")
+    assert without_dependent(only) is only
+    assert without_dependent(only, x) is only
+    assert kept(normal(100), labels) == ("x",)
+    assert kept(np.c_[normal(100), normal(100)], labels) == ("x[:, 0]",)
 
 
 # y a function of x

@@ -7,6 +7,8 @@ import typer
 from infoknife._version import __version__
 from infoknife.cli.bench import bench
 from infoknife.cli.demo import demo
+from infoknife.cli.entropy import entropy
+from infoknife.cli.mi import mi
 from infoknife.cli.report import report
 from infoknife.cli.reproduce import reproduce
 from infoknife.cli.tasks import tasks
@@ -22,6 +24,8 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 app.command()(demo)
+app.command()(entropy)
+app.command()(mi)
 app.command()(tasks)
 app.command()(reproduce)
 app.command()(bench)

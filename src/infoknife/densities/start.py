@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from infoknife.kernels import full_scores
 
-__all__ = ["SPREAD", "Mixture", "precision_factor", "redraw", "regression", "start"]
+__all__ = ["SPREAD", "Mixture", "precision_factor", "redraw", "regression", "seeds", "start"]
 
 ROWS = 10_000  # rows that decide the number of clusters; more rows only cost time
 PATIENCE = 2  # doublings of K without a gain before the search ends
@@ -121,8 +121,8 @@ def _supported(train: Tensor, held_out: Tensor, components: int, generator: torc
 
 
 def _expectation_maximisation(x: Tensor, clusters: int, generator: torch.Generator) -> Mixture:
-    seeds = _seeds(x, clusters, generator)
-    nearest = torch.cdist(x, seeds).argmin(1)
+    centres = seeds(x, clusters, generator)
+    nearest = torch.cdist(x, centres).argmin(1)
     mixture = Mixture._of_masses(nn.functional.one_hot(nearest, clusters).to(x).T, x)
     for _ in range(ITERATIONS if clusters > 1 else 0):
         mixture = mixture.step(x)
@@ -135,7 +135,7 @@ def _fit(x: Tensor, rows: Tensor, clusters: int, generator: torch.Generator) -> 
     return mixture.step(x)
 
 
-def _seeds(x: Tensor, clusters: int, generator: torch.Generator) -> Tensor:
+def seeds(x: Tensor, clusters: int, generator: torch.Generator) -> Tensor:
     """k-means++: rows of x (N, d) drawn with probability proportional to the squared distance to the chosen ones."""
     first = int(torch.randint(len(x), (), generator=generator))
     chosen, distance = [first], (x - x[first]).square().sum(1)

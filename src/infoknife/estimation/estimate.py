@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from infoknife.estimation.certificate import Certificate, check_level
 from infoknife.inputs import one_of, tensor
 
 if TYPE_CHECKING:
@@ -17,16 +18,18 @@ if TYPE_CHECKING:
 
 __all__ = ["QUANTITIES", "UNITS", "Bound", "Candidate", "Diagnostics", "Estimate", "Unit"]
 
-Unit = Literal["nats", "bits"]
+Unit = Literal["nats", "bits", "ratio"]
 Bound = Literal["lower", "upper"] | None
 
 UNITS = {"nats": 1.0, "bits": math.log(2)}  # in nats
+RATIO = "ratio"  # of what is normalised
 QUANTITIES = (
     "entropy",
     "conditional entropy",
     "mutual information",
     "conditional mutual information",
     "total correlation",
+    "normalised mutual information",
 )
 
 
@@ -55,6 +58,7 @@ class Diagnostics:
         folds: Into how many parts the rows were divided; each part was measured by what the others taught.
         parameters: Numbers that were learned, in one fold.
         gap: The value on training rows minus the value on held-out rows, in the estimate's unit.
+        correction: What was added to the mean over held-out rows, in the estimate's unit.
         tail: The fraction of held-out rows that lie where training rows are scarce.
         messages: What a careful reader of the answer should know, in words.
 
@@ -69,6 +73,7 @@ class Diagnostics:
     folds: int | None = None
     parameters: int | None = None
     gap: float | None = None
+    correction: float | None = None
     tail: float | None = None
     messages: tuple[str, ...] = ()
 
@@ -78,13 +83,20 @@ class Diagnostics:
     def scaled(self, factor: float) -> Self:
         """Give the same diagnostics with scores and gap in a unit that is ``1 / factor`` of theirs."""
         candidates = tuple(candidate._replace(score=candidate.score * factor) for candidate in self.candidates)
-        return replace(self, candidates=candidates, gap=None if self.gap is None else self.gap * factor)
+        gap, correction = (None if one is None else one * factor for one in (self.gap, self.correction))
+        return replace(self, candidates=candidates, gap=gap, correction=correction)
+
+    @property
+    def rows_per_parameter(self) -> float | None:
+        """How many rows there are for every number that was learned."""
+        return None if not self.parameters else self.rows / self.parameters
 
     def as_dict(self) -> dict[str, Any]:
         """All of it in lists and numbers, for JSON; see ``Estimate.as_dict`` for what is not finite."""
         keys = ("method", "rows", "folds", "parameters")
         return {key: getattr(self, key) for key in keys} | {
             "gap": _plain(self.gap),
+            "correction": _plain(self.correction),
             "tail": _plain(self.tail),
             "candidates": [c._asdict() | {"score": _plain(c.score)} for c in self.candidates],
             "messages": list(self.messages),
@@ -107,6 +119,7 @@ class Estimate:
             of float64.
         diagnostics: How it was measured.
         bound: ``"upper"`` or ``"lower"`` where the value bounds the truth in expectation, else ``None``.
+        certificate: For entropies of a declared support, what ``certified_upper`` needs.
 
     Example:
         >>> diagnostics = Diagnostics("knife", rows=4, folds=2)
@@ -127,9 +140,10 @@ class Estimate:
     pointwise: NDArray[np.float64]
     diagnostics: Diagnostics
     bound: Bound = None
+    certificate: Certificate | None = None
 
     def __post_init__(self) -> None:
-        one_of("unit", self.unit, tuple(UNITS))
+        one_of("unit", self.unit, (*UNITS, RATIO))
         one_of("quantity", self.quantity, QUANTITIES)
         if self.bound is not None:
             one_of("bound", self.bound, ("lower", "upper"))
@@ -178,10 +192,24 @@ class Estimate:
             >>> [round(end, 3) for end in one.interval(0.95)]
             [0.804, 1.196]
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level is {level!r}; expected a probability between 0 and 1, such as 0.95")
+        check_level(level)
         z = -NormalDist().inv_cdf((1 - level) / 2)
         return self.value - z * self.stderr, self.value + z * self.stderr
+
+    def certified_upper(self, level: float = 0.95) -> float:
+        """Give a number that the entropy is below with probability ``level``, whatever the density: no large sample.
+
+        It needs ``entropy(x, support=(low, high))``. See ``Certificate`` for how.
+
+        Args:
+            level: The probability, between 0 and 1.
+        """
+        if self.certificate is None:
+            raise ValueError(
+                "this estimate has no certificate; expected an entropy of a declared support. Pass "
+                "entropy(x, support=(low, high)) where all of x lies"
+            )
+        return self.certificate.upper(level) / UNITS[self.unit]
 
     def to(self, unit: Unit) -> Self:
         """Give the same answer in ``"nats"`` or ``"bits"``: value, error, pointwise values, scores and gap.
@@ -192,6 +220,8 @@ class Estimate:
             1.0
         """
         one_of("unit", unit, tuple(UNITS))
+        if self.unit == RATIO:
+            raise ValueError(f"unit is {unit!r}, but a normalised value is a ratio in any unit; expected no conversion")
         factor = UNITS[self.unit] / UNITS[unit]
         return replace(
             self,
@@ -259,9 +289,11 @@ class Estimate:
         yield "method", told.method
         yield "rows", f"{told.rows:,}" + ("" if told.folds is None else f" in {told.folds} folds")
         if told.parameters is not None:
-            yield "parameters", f"{told.parameters:,}"
+            yield "parameters", f"{told.parameters:,}, {told.rows / max(1, told.parameters):.3g} rows each"
         if told.gap is not None:
-            yield "training − held-out", f"{told.gap:+.3g} {self.unit}"
+            yield "training − held-out", f"{told.gap:+.2g} {self.unit}"
+        if told.correction:
+            yield "corrected by", f"{told.correction:+.2g} {self.unit}"
         if told.tail is not None:
             yield "rows in tails", f"{told.tail:.1%}"
         for name, score, weight in told.candidates:

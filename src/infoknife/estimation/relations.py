@@ -1,11 +1,13 @@
 """What in a table makes an answer infinite: repeated rows, dependent columns, one side a function of the other."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
 from infoknife.estimation.tables import Table
 
-__all__ = ["dependent_columns", "deterministic", "duplicated_rows"]
+__all__ = ["dependent_columns", "deterministic", "duplicated_rows", "without_dependent"]
 
 ROUNDING = 16  # units of rounding that a linear relation may be off
 CURVE_ROWS = (100, 4096)  # so many rows show a curve, fewer may lie in order by chance; more only cost time
@@ -45,6 +47,30 @@ def dependent_columns(x: Table) -> str | None:
         f"the {width} continuous columns of {x.name} have rank {width - lost}: {follow} from the others. "
         f"Leave that many out"
     )
+
+
+def without_dependent(x: Table, beside: Table | None = None) -> Table:
+    """Leave out continuous columns that are linear functions of those before them, or of those of ``beside``.
+
+    Neither mutual information nor what is conditioned on changes by that.
+
+    Example:
+        >>> from infoknife.estimation.tables import table
+        >>> rows = torch.randn(50, 2, generator=torch.Generator().manual_seed(0))
+        >>> without_dependent(table(torch.cat([rows, rows.sum(1, keepdim=True)], 1), "x")).continuous_names
+        ('x[:, 0]', 'x[:, 1]')
+    """
+    first = [] if beside is None else list(beside.continuous.split(1, -1))
+    columns = x.continuous.split(1, -1)
+    if not x.continuous_names or not _lost_rank(*first, *columns):
+        return x
+    kept: list[int] = []
+    for i, column in enumerate(columns):
+        before = [*first, *(columns[j] for j in kept)]
+        if not before or not _lost_rank(torch.cat(before, -1), column):
+            kept.append(i)
+    names = tuple(x.continuous_names[i] for i in kept)
+    return replace(x, continuous=x.continuous[:, kept], continuous_names=names)
 
 
 def deterministic(x: Table, y: Table) -> str | None:

@@ -1,0 +1,118 @@
+"""The options that the measuring commands share, and the checks that come before any work."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from infoknife.cli.messages import fail, require_matplotlib
+
+__all__ = [
+    "EFFORT",
+    "AsJson",
+    "Continuous",
+    "Discrete",
+    "Effort",
+    "EffortOption",
+    "File",
+    "Given",
+    "Method",
+    "Plot",
+    "Pointwise",
+    "Seed",
+    "Unit",
+    "UnitOption",
+    "check_outputs",
+    "column_option",
+    "measuring_option",
+    "output_option",
+]
+
+PICTURES = (".png", ".svg", ".pdf")
+PICTURES_OR = f"{', '.join(PICTURES[:-1])} or {PICTURES[-1]}"
+EFFORT = "How long to look for the best density."
+
+
+class Unit(StrEnum):
+    """What information is measured in."""
+
+    NATS = "nats"
+    BITS = "bits"
+
+
+class Effort(StrEnum):
+    """How much time a measurement may take."""
+
+    QUICK = "quick"
+    STANDARD = "standard"
+    THOROUGH = "thorough"
+
+
+COLUMNS, MEASURING, OUTPUT = "Columns, by name: a,b", "Measuring", "Output"  # the parts of the help
+
+
+def column_option(name: str, words: str, default: str | bool = False) -> Any:
+    """An option that names columns."""
+    return typer.Option(name, metavar="COLUMNS", help=words, show_default=default, rich_help_panel=COLUMNS)
+
+
+def measuring_option(name: str, words: str, **more: Any) -> Any:
+    """An option that says how to measure."""
+    return typer.Option(name, help=words, rich_help_panel=MEASURING, **more)
+
+
+def output_option(name: str, words: str, **more: Any) -> Any:
+    """An option that says what becomes of the answer."""
+    return typer.Option(name, help=words, rich_help_panel=OUTPUT, **more)
+
+
+File = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", help="CSV or TSV (also .gz), Parquet, NPZ or NPY; one row a sample.", show_default=False
+    ),
+]
+Given = Annotated[str | None, column_option("--given", "Those that are known; the answer is conditional on them.")]
+Discrete = Annotated[str | None, column_option("--discrete", "Those whose values are labels.")]
+Continuous = Annotated[str | None, column_option("--continuous", "Those whose values are quantities.")]
+UnitOption = Annotated[Unit, measuring_option("--unit", "The unit of the answer.")]
+EffortOption = Annotated[Effort, measuring_option("--effort", EFFORT)]
+Method = Annotated[
+    str,
+    measuring_option("--method", "One kind of density by its name, instead of the best of several.", metavar="NAME"),
+]
+Seed = Annotated[int, measuring_option("--seed", "Where all randomness comes from.", min=0, max=2**32 - 1, metavar="N")]
+AsJson = Annotated[bool, output_option("--json", "One JSON object on stdout, and nothing else.")]
+Pointwise = Annotated[bool, output_option("--pointwise", "With --json: the value of every row as well.")]
+Plot = Annotated[
+    Path | None,
+    output_option("--plot", f"Draw a picture; the name ends with {PICTURES_OR}.", metavar="FILE", show_default=False),
+]
+
+
+def check_outputs(
+    command: str, *, plot: Path | None, out: Path | None = None, pointwise: bool = False, as_json: bool = False
+) -> None:
+    """Stop where a file that is to be written cannot be, or where there is no place for what is wanted."""
+    if pointwise and not as_json:
+        raise fail(command, "--pointwise is for --json alone; add --json")
+    if plot is not None:
+        if plot.suffix.lower() not in PICTURES:
+            raise fail(command, f"--plot is {plot}; expected a name that ends with {PICTURES_OR}")
+        require_matplotlib(command)
+    for option, path in (("--plot", plot), ("--out", out)):
+        if path is not None:
+            _check_writable(command, option, path)
+
+
+def _check_writable(command: str, option: str, path: Path) -> None:
+    """Try it without a trace: a file that was not there is not there afterwards."""
+    is_new = not path.exists()
+    try:
+        path.open("ab").close()
+        if is_new:
+            path.unlink()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise fail(command, f"cannot write to {path}: {reason}; choose another {option}") from None

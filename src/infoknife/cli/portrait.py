@@ -1,0 +1,198 @@
+"""The picture of a measurement: pointwise values, the columns alone and together, and the densities that were tried."""
+
+import math
+from collections.abc import Callable
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoknife.cli import paint
+from infoknife.cli.columns import Column
+from infoknife.cli.measured import Answer
+from infoknife.cli.paint import Axes, Figure, Numbers
+
+__all__ = ["portrait"]
+
+Rows = NDArray[np.int64]
+
+MARGINALS = 6  # columns with a panel of their own
+LABELS = 10  # of a discrete column, with a bar or a line of their own
+CANDIDATES = 12
+POINTS = 5_000  # dots in a panel
+
+
+def portrait(answer: Answer) -> Figure:
+    """Draw a measurement."""
+    columns = list({column.name: column for side in answer.sides.values() for column in side}.values())
+    first, second = _panels(answer), columns[:MARGINALS]
+    figure = paint.canvas(12.6, 6.8, answer.title)
+    above, below = figure.subfigures(2, 1, height_ratios=(1.4, 1))
+    for axes, draw in zip(_row(above, len(first)), first, strict=True):
+        draw(axes, answer)
+    for axes, column in zip(_row(below, len(second)), second, strict=True):
+        _marginal(axes, column, ticks=8 if len(second) <= 3 else 3)
+    if len(second) < len(columns):
+        below.supxlabel(f"the first {len(second)} of {len(columns)} columns", color=paint.INK, fontsize=9)
+    return figure
+
+
+def _row(figure: Figure, panels: int) -> list[Axes]:
+    return list(np.atleast_1d(figure.subplots(1, panels)))
+
+
+def _panels(answer: Answer) -> list[Callable[[Axes, Answer], None]]:
+    """What there is to see above the columns."""
+    together = [_together] if _pair(answer) else []
+    candidates = [_candidates] if answer.estimate.diagnostics.candidates else []
+    return [_pointwise, *together, *candidates]
+
+
+def _pair(answer: Answer) -> tuple[Column, Column] | None:
+    """The two columns that were measured, if there are just two."""
+    x, y = answer.sides["x"], answer.sides.get("y", ())
+    if len(x) == len(y) == 1:
+        return x[0], y[0]
+    return (x[0], x[1]) if len(x) == 2 and not y else None
+
+
+# pointwise values
+
+
+def _pointwise(axes: Axes, answer: Answer) -> None:
+    estimate = answer.estimate
+    name, value = ("mutual information", "i(x; y)") if "y" in answer.sides else ("surprise", "−log p")
+    labels = {"x": f"{value} of a row, {estimate.unit}", "y": "rows"}
+    if not math.isfinite(estimate.value):
+        paint.clean(axes, f"pointwise {name}", x=labels["x"])
+        _say(axes, "\n".join(["infinite", "", *wrap(" ".join(estimate.diagnostics.messages), 44)[:8]]))
+        return
+    low, high = estimate.interval()
+    at, start, end = (paint.written(number) for number in (estimate.value, low, high))
+    paint.clean(axes, f"pointwise {name}\nline: estimate {at}; band: 95 %, {start} to {end}", **labels)
+    _histogram(axes, estimate.pointwise)
+    axes.axvspan(low, high, color=paint.ORANGE, alpha=0.3, linewidth=0)
+    axes.axvline(estimate.value, color=paint.ORANGE, linewidth=1.6)
+    axes.locator_params(axis="x", nbins=5)
+
+
+def _say(axes: Axes, text: str) -> None:
+    text = text.replace("$", r"\$")
+    axes.text(0.5, 0.5, text, ha="center", va="center", fontsize=9, color=paint.INK, transform=axes.transAxes)
+    axes.set(xticks=[], yticks=[])
+
+
+def _histogram(axes: Axes, values: Numbers) -> None:
+    """Count values; the few that are far out are in the last bars."""
+    values = values[np.isfinite(values)]
+    low, high = np.quantile(values, (0.002, 0.998))
+    bins = int(np.clip(1.5 * len(values) ** 0.5, 8, 50)) if high > low else 1
+    axes.hist(values.clip(low, high), bins=bins, color=paint.BLUE, linewidth=0)
+    axes.locator_params(axis="y", nbins=5, integer=True)
+
+
+# columns alone
+
+
+def _marginal(axes: Axes, column: Column, ticks: int) -> None:
+    paint.clean(axes, paint.fitting(column.name, 17))
+    if column.labels is None:
+        _histogram(axes, column.values.double().numpy())
+        axes.locator_params(axis="x", nbins=ticks)
+        axes.set_ylabel("rows", color=paint.INK, fontsize=9)
+        return
+    codes, names = _common(column)
+    counts = np.bincount(codes, minlength=len(names))
+    rest = len(column.labels) > LABELS
+    colours = [paint.BLUE] * (len(names) - rest) + [paint.FAINT] * rest
+    axes.barh(range(len(names)), counts, color=colours, height=0.75)
+    _label_lines(axes, names)
+    axes.locator_params(axis="x", nbins=ticks, integer=True)
+    axes.set_xlabel("rows", color=paint.INK, fontsize=9)
+
+
+def _common(column: Column) -> tuple[Rows, list[str]]:
+    """The codes of a discrete column with its rare labels as one, and what they stand for."""
+    assert column.labels is not None
+    codes = column.values.numpy()
+    names = [paint.fitting(label, 14) for label in column.labels]
+    if len(names) <= LABELS:
+        return codes, names
+    order = np.argsort(-np.bincount(codes), kind="stable")
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    others = len(names) - LABELS + 1
+    return rank[codes].clip(max=LABELS - 1), [*(names[i] for i in order[: LABELS - 1]), f"{others} others"]
+
+
+def _label_lines(axes: Axes, names: list[str]) -> None:
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+
+
+# two columns together
+
+
+def _together(axes: Axes, answer: Answer) -> None:
+    pair = _pair(answer)
+    assert pair is not None
+    across, up = sorted(pair, key=lambda column: column.labels is not None)  # labels stand on the left
+    rows = np.random.default_rng(0).permutation(len(across))[:POINTS]
+    paint.clean(axes, "rows by pointwise value", x=paint.fitting(across.name, 30), y=paint.fitting(up.name, 30))
+    values = answer.estimate.pointwise
+    draw = _bubbles if across.labels is not None else _dots
+    painted = draw(axes, across, up, values, rows)
+    if np.isfinite(values).all():
+        bar = axes.figure.colorbar(painted, ax=axes, pad=0.02, aspect=30)
+        bar.set_label(answer.estimate.unit, color=paint.INK, fontsize=9)
+        bar.ax.tick_params(labelsize=8)
+        bar.outline.set_visible(False)
+        bar.solids.set_alpha(1)
+
+
+def _dots(axes: Axes, across: Column, up: Column, values: Numbers, rows: Rows) -> Axes:
+    x, height = across.values.double().numpy(), up.values.double().numpy()
+    if up.labels is not None:
+        height, names = _common(up)
+        height = height + np.random.default_rng(1).uniform(-0.32, 0.32, len(height))
+        _label_lines(axes, names)
+    colours: dict[str, Any] = {"color": paint.BLUE}
+    if np.isfinite(values).all():
+        low, high = np.quantile(values, (0.02, 0.98))  # a few are far out
+        colours = {"c": values[rows], "cmap": paint.VALUES, "vmin": low, "vmax": high}
+    size = 12 if len(rows) < 1000 else 5
+    return axes.scatter(x[rows], height[rows], s=size, alpha=0.8, linewidths=0, rasterized=True, **colours)
+
+
+def _bubbles(axes: Axes, across: Column, up: Column, values: Numbers, rows: Rows) -> Axes:
+    """One bubble a pair of labels: its area is the number of rows, its colour the mean."""
+    (x, x_names), (y, y_names) = _common(across), _common(up)
+    cells, place, counts = np.unique(np.stack([x, y]), axis=1, return_inverse=True, return_counts=True)
+    means = np.bincount(place.ravel(), weights=values) / counts
+    largest = (260 / max(len(x_names), len(y_names), 4)) ** 2
+    _label_lines(axes, y_names)
+    tilted = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if max(map(len, x_names)) > 3 else {}
+    axes.set_xticks(range(len(x_names)), x_names, **tilted)
+    axes.set_xlim(-0.6, len(x_names) - 0.4)
+    return axes.scatter(*cells, s=largest * counts / counts.max() / 4, c=means, cmap=paint.VALUES)
+
+
+# what was tried
+
+
+def _candidates(axes: Axes, answer: Answer) -> None:
+    estimate = answer.estimate
+    found = sorted(estimate.diagnostics.candidates, key=lambda candidate: candidate.score)[:CANDIDATES]
+    excess = [candidate.score - found[0].score for candidate in found]
+    colours = [paint.ORANGE if candidate.weight > 0 else paint.FAINT for candidate in found]
+    axes.barh(range(len(found)), excess, color=colours, height=0.5)
+    axes.scatter(excess, range(len(found)), color=colours, s=24, clip_on=False, zorder=3)  # the best has no length
+    longest = max(excess) or 1.0
+    for i, (candidate, length) in enumerate(zip(found, excess, strict=True)):
+        text = f"{candidate.score:.4g}" + (f", weight {candidate.weight:.2f}" if candidate.weight > 0 else "")
+        axes.text(length + 0.05 * longest, i, text, va="center", fontsize=8, color=paint.INK)
+    paint.clean(axes, "densities that were tried", x=f"held-out −log p above the best, {estimate.unit}")
+    _label_lines(axes, [paint.fitting(candidate.name, 20) for candidate in found])
+    axes.set_xlim(0, 1.7 * longest)  # room for the numbers
+    axes.locator_params(axis="x", nbins=4)

@@ -1,0 +1,1 @@
+"""Densities that a measurement may choose from, the cheap ones first."""

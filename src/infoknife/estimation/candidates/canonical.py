@@ -1,0 +1,203 @@
+r"""Mutual information of canonical features: $I(X; Y) \ge I(f(X); g(Y))$ for any functions f and g.
+
+The features are those combinations of polynomials or radial waves of x that are most correlated with such
+combinations of y (canonical correlations with a ridge). A mixture then measures the few features, on rows that
+did not choose them. This finds relations of many columns that no density of all columns could learn from the rows.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, final
+
+import torch
+from torch import Tensor, nn
+
+from infoknife.estimation.candidates.base import Candidate, Fitted
+from infoknife.estimation.candidates.mixtures import GaussianKernel, GaussianMixture
+from infoknife.estimation.coordinates import Coordinates, Ranks, Standard, normal
+from infoknife.estimation.data import Columns, Data, Question
+from infoknife.estimation.features import Features, Polynomial, Radial, hessian_directions
+
+__all__ = ["Canonical", "dependence"]
+
+LEAST = 200  # training rows
+MANY = 1000  # rows from which a mixture of the features is learned, and not one Gaussian
+PAIRS = 4  # of canonical features, at most
+FAR = 6.0  # widths that a raw coordinate counts at most
+DIRECTIONS = 4  # in which polynomials of higher degree are formed
+ROTATIONS = 10  # pairings of rows that stand for independence
+
+
+class _Side(NamedTuple):
+    """Canonical features of one variable: coordinates, functions and their weights."""
+
+    columns: Columns
+    coordinates: Coordinates
+    features: Features
+    mean: Tensor
+    weights: Tensor  # F k
+
+    def __call__(self, data: Data) -> Tensor:
+        u = _near(self.coordinates, data.continuous[:, self.columns.continuous])
+        return (self.features(u) - self.mean) @ self.weights  # N k
+
+
+@final
+class _CanonicalFitted(Fitted):
+    """A mixture of a few canonical features."""
+
+    def __init__(self, question: Question, sides: tuple[_Side, _Side], model: Fitted, seen: Tensor) -> None:
+        super().__init__(question, model.parameters + sum(side.weights.numel() for side in sides), seen)
+        self.sides, self.model = sides, model
+
+    def _terms(self, data: Data) -> Tensor:
+        return self.model.terms(_features(self.sides, data))
+
+
+@final
+class Canonical(Candidate):
+    """Canonical features of polynomials and radial waves, measured by a mixture."""
+
+    name = "canonical"
+
+    def suits(self, data: Data, question: Question) -> bool:
+        """Two continuous variables with three columns or more, nothing given."""
+        both = (question.target, question.condition)
+        continuous = all(side.continuous and not side.discrete for side in both)
+        return continuous and question.reduced == Columns() and data.continuous.shape[1] > 2 and len(data) >= LEAST
+
+    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+        """Three quarters of the rows find features, in several ways; the others choose one way and are measured."""
+        order = torch.randperm(len(data), generator=generator)
+        finding, seen = order[len(data) // 4 :], order[: len(data) // 4]
+        rest = data.rows(seen)
+        best, chosen = -math.inf, None
+        for sides in _ways(data.rows(finding), question):
+            for pairs in range(1, sides[0].weights.shape[1] + 1):
+                few = _first(sides, pairs)
+                score = _gaussian_dependence(*(side(rest) for side in few)) - 0.5 * pairs**2 / len(rest)
+                if score > best:
+                    best, chosen = score, few
+        assert chosen is not None
+        kind = GaussianMixture if len(rest) >= MANY else GaussianKernel
+        model = kind(self.name, normal).fit(_features(chosen, rest), _pair(chosen), generator)
+        return _CanonicalFitted(question, chosen, model, seen)
+
+
+def dependence(own: Tensor, paired: Tensor) -> Tensor:
+    r"""How well log-ratios r tell true pairs from independent ones, for every row (N,): the more, the better.
+
+    $-\log(1 + e^{-r}) - \log(1 + e^{r'})$, the logistic score, is largest in the mean for the true log-ratio. Unlike
+    bounds on mutual information it has no heavy tails.
+
+    Args:
+        own: Log-ratios of the rows (N,).
+        paired: Of the rows in other pairings (pairings, N).
+    """
+    return -nn.functional.softplus(-own) - nn.functional.softplus(paired).mean(0)
+
+
+def _ways(data: Data, question: Question) -> list[tuple[_Side, _Side]]:
+    """Canonical features in every kind of coordinates and functions that the rows allow."""
+    ways = []
+    for coordinates in (Standard, Ranks):
+        maps = [
+            coordinates().fit(data.continuous[:, side.continuous]) for side in (question.condition, question.target)
+        ]
+        u, v = (
+            _near(m, data.continuous[:, side.continuous])
+            for m, side in zip(maps, (question.condition, question.target), strict=True)
+        )
+        for fu, fv in _dictionaries(u, v):
+            ways.append(_canonical(question, maps, (fu, fv), (u, v)))
+    return ways
+
+
+def _dictionaries(u: Tensor, v: Tensor) -> list[tuple[Features, Features]]:
+    """Pairs of functions of the two variables: radial, quadratic, and of degree 4 where quadratic ones vary."""
+    pairs: list[tuple[Features, Features]] = [(Radial(u), Radial(v))]
+    quadratic = [Polynomial(torch.eye(w.shape[1]).to(w), 2) for w in (u, v)]
+    if max(len(one.powers) for one in quadratic) * 8 > len(u):
+        return pairs
+    weights = _correlated(quadratic[0](u), quadratic[1](v), 2)[1]
+    directions = [
+        hessian_directions(weight, w.shape[1], min(DIRECTIONS, w.shape[1]))
+        for weight, w in zip(weights, (u, v), strict=True)
+    ]
+    degrees = [degree for degree in (3, 4) if Polynomial.count(DIRECTIONS, degree) * 8 <= len(u)]
+    return [
+        *pairs,
+        (quadratic[0], quadratic[1]),
+        *((Polynomial(directions[0], degree), Polynomial(directions[1], degree)) for degree in degrees),
+    ]
+
+
+def _canonical(
+    question: Question, maps: Sequence[Coordinates], features: tuple[Features, Features], rows: tuple[Tensor, Tensor]
+) -> tuple[_Side, _Side]:
+    values = [one(w) for one, w in zip(features, rows, strict=True)]
+    pairs = min(PAIRS, *(w.shape[1] for w in rows))
+    means, weights = _correlated(values[0], values[1], pairs)
+    columns = (question.condition, question.target)
+    first, second = (_Side(*parts) for parts in zip(columns, maps, features, means, weights, strict=True))
+    return first, second
+
+
+def _correlated(F: Tensor, G: Tensor, pairs: int) -> tuple[list[Tensor], list[Tensor]]:
+    """Means, and weights of the most correlated combinations of columns of F (N, f) and G (N, g)."""
+    means = [F.mean(0), G.mean(0)]
+    scales = [F.std(0).clamp_min(1e-12), G.std(0).clamp_min(1e-12)]
+    F, G = ((H - mean) / scale for H, mean, scale in zip((F, G), means, scales, strict=True))
+    factors = [_cholesky(F), _cholesky(G)]
+    cross = torch.linalg.solve_triangular(factors[0], F.T @ G / len(F), upper=False)
+    cross = torch.linalg.solve_triangular(factors[1], cross.T, upper=False).T
+    left, _, right = torch.linalg.svd(cross, full_matrices=False)
+    turned = [
+        torch.linalg.solve_triangular(factor.T, side[:, :pairs], upper=True)
+        for factor, side in zip(factors, (left, right.T), strict=True)
+    ]
+    return means, [weight / scale[:, None] for weight, scale in zip(turned, scales, strict=True)]
+
+
+def _cholesky(F: Tensor) -> Tensor:
+    """Of the correlations of F's columns, with a ridge that grows with columns per row."""
+    N, f = F.shape
+    return torch.linalg.cholesky(F.T @ F / N + (0.5 * f / N + 1e-6) * torch.eye(f).to(F))
+
+
+def _gaussian_dependence(f: Tensor, g: Tensor) -> float:
+    """How well a Gaussian in normal coordinates tells pairs of f (N, k) and g (N, k) from independent ones."""
+    z = Ranks().fit(torch.cat([f, g], 1))(torch.cat([f, g], 1))[0]
+    k = f.shape[1]
+    precision = torch.linalg.inv(torch.corrcoef(z.T) + 1e-6 * torch.eye(2 * k).to(z))
+    blocks = [
+        torch.linalg.inv(torch.corrcoef(side.T).reshape(k, k) + 1e-6 * torch.eye(k).to(z)) for side in z.split(k, 1)
+    ]
+    shift = torch.block_diag(*blocks) - precision
+    constant = 0.5 * (torch.logdet(precision) - sum(torch.logdet(block) for block in blocks))
+
+    def ratio(w: Tensor) -> Tensor:
+        return constant + 0.5 * ((w @ shift) * w).sum(1)
+
+    steps = [len(z) * (i + 1) // (ROTATIONS + 1) for i in range(ROTATIONS)]
+    paired = torch.stack([ratio(torch.cat([z[:, :k], z[:, k:].roll(step, 0)], 1)) for step in steps])
+    return float(dependence(ratio(z), paired).mean())
+
+
+def _near(coordinates: Coordinates, x: Tensor) -> Tensor:
+    return coordinates(x)[0].clamp(-FAR, FAR)
+
+
+def _first(sides: tuple[_Side, _Side], pairs: int) -> tuple[_Side, _Side]:
+    first, second = (side._replace(weights=side.weights[:, :pairs]) for side in sides)
+    return first, second
+
+
+def _features(sides: tuple[_Side, _Side], data: Data) -> Data:
+    values = torch.cat([side(data) for side in sides], 1)
+    return Data(values, torch.empty(len(values), 0, dtype=torch.long, device=values.device), ())
+
+
+def _pair(sides: tuple[_Side, _Side]) -> Question:
+    k = sides[0].weights.shape[1]
+    return Question("mutual information", Columns(tuple(range(k, 2 * k))), Columns(tuple(range(k))), Columns())

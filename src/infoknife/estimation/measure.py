@@ -1,0 +1,306 @@
+"""The measuring functions: entropy, mutual information and total correlation of data."""
+
+import math
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from infoknife.estimation.candidates.catalogue import EFFORTS, Effort, candidates
+from infoknife.estimation.crossfit import Measured, Progress, Screened, measure, screen
+from infoknife.estimation.data import Columns, Data, Question, gather
+from infoknife.estimation.declared import declared
+from infoknife.estimation.estimate import UNITS, Bound, Candidate, Diagnostics, Estimate, Unit
+from infoknife.estimation.relations import dependent_columns, deterministic, duplicated_rows, without_dependent
+from infoknife.estimation.support import box, certify
+from infoknife.estimation.tables import Table, aligned, table
+from infoknife.inputs import one_of
+
+__all__ = ["MeasurementWarning", "entropy", "mutual_information", "total_correlation"]
+
+REPEATED = 0.2  # of the rows: from here on they are no accident of rounding
+DOUBT = 0.1  # of the correction: how well it is known
+THIN = 5  # rows for each continuous column, below which nothing of many columns can be learned
+
+
+class MeasurementWarning(UserWarning):
+    """Something that the reader of a measurement must know."""
+
+
+def entropy(
+    x: Any,
+    given: Any = None,
+    *,
+    method: str = "auto",
+    discrete: Any = None,
+    unit: Unit = "nats",
+    effort: Effort = "standard",
+    seed: int | None = None,
+    support: Any = None,
+    progress: Progress | None = None,
+) -> Estimate:
+    r"""Measure the entropy of x, or its conditional entropy given another variable.
+
+    $\hat h(X \mid Z) = -\frac1N \sum_n \log \hat q(x_n \mid z_n)$ (`eq:knife`, `eq:cond_knife`) with densities that
+    were fitted to other rows than the n-th: an upper bound of the entropy in expectation (`eq:ce_bound`). Continuous
+    columns have differential entropy, discrete ones Shannon's, and a mix of both their sum by the chain rule.
+
+    Args:
+        x: Samples, one row each: numpy, torch, pandas, polars or lists; (N,) or (N, columns); continuous, discrete or
+            both kinds of columns.
+        given: The variable that is conditioned on, likewise.
+        method: ``"auto"`` tries many densities and averages the best; a name takes that one alone.
+        discrete: Which columns are discrete: ``None`` decides by their values, ``True`` or ``False`` is about x, and a
+            list has names of arguments or columns.
+        unit: ``"nats"`` or ``"bits"``.
+        effort: ``"quick"`` tries what is in closed form, ``"standard"`` networks as well, ``"thorough"`` more of them
+            for longer.
+        seed: Of everything random, 0 by default: the same rows give the same answer.
+        support: Ends (low, high) of a box that x cannot leave, numbers or one for each column. With them
+            ``Estimate.certified_upper`` gives a bound that holds for any finite sample.
+        progress: Called with the part that is done and a few words.
+
+    Example:
+        >>> x = torch.randn(2000, 2, generator=torch.Generator().manual_seed(0))
+        >>> estimate = entropy(x, effort="quick")
+        >>> low, high = estimate.interval(0.99)
+        >>> low < math.log(2 * math.pi * math.e) < high
+        True
+    """
+    told = declared(discrete, {"x": x, "given": given}, "x")
+    tx = table(x, "x", discrete=told["x"])
+    tz = None if given is None else table(given, "given", discrete=told["given"])
+    aligned(x=tx, given=tz)
+    ends = None if support is None else box(support, tx)
+    quantity = "entropy" if tz is None else "conditional entropy"
+    why = _minus_infinite(tx) or (deterministic(tz, tx) if tz is not None else None)
+    if why is not None:
+        return _infinite(-math.inf, unit, quantity, (tx, tz), why)
+    tz = None if tz is None else without_dependent(tz)
+    data, (cx, cz) = gather(tx, tz)
+    question = Question(quantity, cx, cz)
+    measured = _measured(data, question, method, effort, seed, progress)
+    estimate = _estimate(-measured.terms[0], -measured.gap[0], measured, question, unit, (tx, tz), bound="upper")
+    if ends is None:
+        return estimate
+    tried, generator = candidates(method, effort), _generator(seed)
+    return replace(estimate, certificate=certify(data, question, tried, ends, generator, progress or _silent))
+
+
+def mutual_information(
+    x: Any,
+    y: Any,
+    given: Any = None,
+    *,
+    method: str = "auto",
+    discrete: Any = None,
+    unit: Unit = "nats",
+    effort: Effort = "standard",
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Estimate:
+    r"""Measure how much x tells about y, alone or beyond what a third variable tells.
+
+    $\hat I(X; Y \mid Z) = \frac1N \sum_n \log \hat q(y_n \mid x_n, z_n) - \log \hat q(y_n \mid z_n)$ (`eq:MI`) with
+    densities that were fitted to other rows than the n-th. Such values lie below the truth by about as much as values
+    on training rows lie above; half the difference is added, and told as ``diagnostics.correction``. A difference of
+    entropies is neither an upper nor a lower bound. The answer does not depend on the units of single columns.
+
+    Args:
+        x: Samples, one row each: numpy, torch, pandas, polars or lists; (N,) or (N, columns); continuous, discrete or
+            both kinds of columns.
+        y: The other variable, likewise.
+        given: For conditional mutual information, what is known already.
+        method: ``"auto"`` tries many densities and averages the best; a name takes that one alone.
+        discrete: Which columns are discrete: ``None`` decides by their values, ``True`` or ``False`` is about y, and a
+            list has names of arguments or columns.
+        unit: ``"nats"`` or ``"bits"``.
+        effort: ``"quick"`` tries what is in closed form, ``"standard"`` networks as well, ``"thorough"`` more of them
+            for longer.
+        seed: Of everything random, 0 by default: the same rows give the same answer.
+        progress: Called with the part that is done and a few words.
+
+    Example:
+        >>> x, noise = torch.randn(2, 2000, generator=torch.Generator().manual_seed(1))
+        >>> estimate = mutual_information(x, x + noise, effort="quick")
+        >>> low, high = estimate.interval(0.99)
+        >>> low < 0.5 * math.log(2) < high
+        True
+    """
+    told = declared(discrete, {"x": x, "y": y, "given": given}, "y")
+    tx, ty = table(x, "x", discrete=told["x"]), table(y, "y", discrete=told["y"])
+    tz = None if given is None else table(given, "given", discrete=told["given"])
+    aligned(x=tx, y=ty, given=tz)
+    quantity = "mutual information" if tz is None else "conditional mutual information"
+    why = deterministic(tx, ty) or deterministic(ty, tx)
+    if why is not None:
+        return _infinite(math.inf, unit, quantity, (tx, ty, tz), why)
+    tz = None if tz is None else without_dependent(tz)
+    tx, ty = _ordered(without_dependent(tx, tz), without_dependent(ty, tz))
+    data, (cx, cy, cz) = gather(tx, ty, tz)
+    question = Question(quantity, cy, cx | cz, cz)
+    measured = _measured(data, question, method, effort, seed, progress)
+    ratio, gap = measured.terms[0] - measured.terms[1], measured.gap[0] - measured.gap[1]
+    return _estimate(ratio, gap, measured, question, unit, (tx, ty, tz), correction=0.5 * gap)
+
+
+def total_correlation(
+    x: Any,
+    *,
+    method: str = "auto",
+    discrete: Any = None,
+    unit: Unit = "nats",
+    effort: Effort = "standard",
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Estimate:
+    r"""Measure how much the columns of x tell about each other: $\sum_j h(X_j) - h(X)$.
+
+    Cross-fitted and corrected as ``mutual_information``, which it is for two columns; no bound.
+
+    Args:
+        x: Samples (N, columns), two columns or more.
+        method: As in ``entropy``.
+        discrete: As in ``entropy``.
+        unit: ``"nats"`` or ``"bits"``.
+        effort: As in ``entropy``.
+        seed: Of everything random, 0 by default.
+        progress: Called with the part that is done and a few words.
+
+    Example:
+        >>> x = torch.randn(2000, 3, generator=torch.Generator().manual_seed(0))
+        >>> abs(float(total_correlation(x, effort="quick"))) < 0.02
+        True
+    """
+    tx = table(x, "x", discrete=declared(discrete, {"x": x}, "x")["x"])
+    if tx.continuous.shape[1] + tx.discrete.shape[1] < 2:
+        raise ValueError("x has 1 column; expected at least 2, which can tell about each other. Pass more columns")
+    quantity = "total correlation"
+    why = dependent_columns(tx)
+    if why is not None:
+        return _infinite(math.inf, unit, quantity, (tx,), why)
+    data, (cx,) = gather(tx)
+    question = Question(quantity, cx, Columns(), Columns(), apart=True)
+    measured = _measured(data, question, method, effort, seed, progress)
+    ratio, gap = measured.terms[0] - measured.terms[1], measured.gap[0] - measured.gap[1]
+    return _estimate(ratio, gap, measured, question, unit, (tx,), correction=0.5 * gap)
+
+
+def _measured(
+    data: Data, question: Question, method: str, effort: str, seed: int | None, progress: Progress | None
+) -> Measured:
+    """Choose among the candidates on one division of the rows, then cross-fit those that matter."""
+    one_of("effort", effort, tuple(EFFORTS))
+    generator, tell = _generator(seed), progress or _silent
+    screened = _screened(data, question, method, effort, generator, lambda part, words: tell(0.4 * part, words))
+    plan = EFFORTS[effort]
+    some = any(one.is_network for one in screened.candidates)
+    count = min(plan.network_folds if some else plan.folds, len(data))
+    measured = measure(
+        data, question, screened.candidates, count, generator, lambda part, words: tell(0.4 + 0.6 * part, words)
+    )
+    return measured._replace(scores=screened.scores)
+
+
+def _screened(
+    data: Data, question: Question, method: str, effort: str, generator: torch.Generator, progress: Progress
+) -> Screened:
+    tried = candidates(method, effort)
+    if not any(one.suits(data, question) for one in tried):
+        raise ValueError(
+            f"method is {method!r}, which cannot measure {question.quantity} of these columns and {len(data)} rows; "
+            f"expected one that can. Pass method='auto'"
+        )
+    return screen(data, question, tried, generator, progress)
+
+
+def _generator(seed: int | None) -> torch.Generator:
+    return torch.Generator().manual_seed(0 if seed is None else seed)
+
+
+def _silent(part: float, words: str) -> None:
+    """Tell nobody."""
+
+
+def _ordered(x: Table, y: Table) -> tuple[Table, Table]:
+    """The two variables, first the one that is conditioned on: in the same order however they came.
+
+    The target is what has fewer columns, and of two alike the less skewed one.
+    """
+    x, y = sorted((x, y), key=lambda one: (-one.continuous.shape[1], -one.discrete.shape[1], -_skew(one)))
+    return x, y
+
+
+def _skew(x: Table) -> float:
+    """A number that does not depend on the units of continuous columns, nor much on anything else."""
+    columns = x.continuous.double() if x.continuous_names else x.discrete.double()
+    z = (columns - columns.mean(0)) / columns.std(0)
+    return float(z.pow(3).mean(0).abs().sum())
+
+
+def _minus_infinite(x: Table) -> str | None:
+    """Why the differential entropy of x is minus infinity, if it is."""
+    repeated = duplicated_rows(x)
+    if repeated > REPEATED:
+        return (
+            f"{repeated:.0%} of the rows of x repeat earlier ones: single points have a probability. "
+            f"Declare discrete what takes few values: discrete=True"
+        )
+    return dependent_columns(x)
+
+
+def _infinite(value: float, unit: Unit, quantity: str, tables: tuple[Table | None, ...], why: str) -> Estimate:
+    one_of("unit", unit, tuple(UNITS))
+    there = [one for one in tables if one is not None]
+    messages = (f"the answer is probably {value}: {why}", *(word for one in there for word in one.messages))
+    warnings.warn(messages[0], MeasurementWarning, stacklevel=3)
+    return Estimate.infinite(value, unit, quantity, Diagnostics("none", len(there[0]), messages=messages))
+
+
+def _estimate(
+    pointwise: Tensor,
+    gap: Tensor,
+    measured: Measured,
+    question: Question,
+    unit: Unit,
+    tables: tuple[Table | None, ...],
+    *,
+    correction: Tensor | float = 0.0,
+    bound: Bound = None,
+) -> Estimate:
+    correction, N = float(correction), len(pointwise)
+    stderr = math.hypot(float(pointwise.std()) / math.sqrt(N), DOUBT * correction, 1 / N)
+    shares = {one.name: float(w) for one, w in zip(measured.candidates, measured.weights, strict=True)}
+    names = [name for name, share in sorted(shares.items(), key=lambda item: -item[1]) if share >= 0.1]
+    doubts = _doubts(question, float(gap), stderr, N)
+    for words in doubts:
+        warnings.warn(words, MeasurementWarning, stacklevel=3)
+    diagnostics = Diagnostics(
+        method=" + ".join(names),
+        rows=N,
+        candidates=tuple(Candidate(name, score, shares.get(name, 0.0)) for name, score in measured.scores.items()),
+        folds=measured.folds,
+        parameters=measured.parameters,
+        gap=float(gap),
+        correction=correction,
+        tail=measured.tail,
+        messages=(*doubts, *(word for one in tables if one is not None for word in one.messages)),
+    )
+    value = float(pointwise.mean()) + correction
+    estimate = Estimate(
+        value, stderr, "nats", question.quantity, (pointwise + correction).cpu().numpy(), diagnostics, bound
+    )
+    return estimate.to(unit)
+
+
+def _doubts(question: Question, gap: float, stderr: float, rows: int) -> list[str]:
+    """What there is to worry about."""
+    columns = len(question.columns.continuous)
+    if rows < THIN * columns or abs(gap) > max(1.0, 10 * stderr):
+        return [
+            f"too few samples for this dimension: {rows} rows of {columns} continuous columns, and the value on "
+            f"training rows is {gap:+.2g} nats from that on held-out rows. Collect more rows, or leave columns out"
+        ]
+    return []

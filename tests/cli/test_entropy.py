@@ -1,0 +1,195 @@
+import json
+import math
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.cli.fake_engine import Engine
+
+
+def test_a_table(run: Run, flowers: Path, engine: Engine) -> None:
+    result = run("entropy", flowers, "--columns", "length,width")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    assert result.stdout.startswith("h(length, width) of flowers.csv")
+    for words in ("entropy", "95 % interval", "300 in 4 folds", "nats", "candidate mixture"):
+        assert words in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    (call,) = engine.calls
+    assert call["x"].shape == (300, 2)
+    assert call["discrete"] == {"x": []}
+    assert call["given"] is None
+    assert {key: call[key] for key in ("method", "unit", "effort", "seed")} == {
+        "method": "auto",
+        "unit": "nats",
+        "effort": "standard",
+        "seed": 0,
+    }
+
+
+def test_options_reach_the_engine(run: Run, flowers: Path, engine: Engine) -> None:
+    options = ("--unit", "bits", "--effort", "quick", "--method", "gaussian", "--seed", 5)
+    result = run("entropy", flowers, "--columns", "length,species", "--given", "width,bees", *options)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("h(length, species | width, bees) of flowers.csv")
+    assert " bits" in result.stdout
+    (call,) = engine.calls
+    assert call["discrete"] == {"x": [1], "given": [1]}
+    assert [call[key] for key in ("unit", "effort", "method", "seed")] == ["bits", "quick", "gaussian", 5]
+
+
+def test_all_columns_that_are_not_given(run: Run, flowers: Path, engine: Engine) -> None:
+    flowers.write_text("\n".join(line.rpartition(",")[0] for line in flowers.read_text().splitlines()))
+    result = run("entropy", flowers, "--given", "species", "--continuous", "bees")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("h(length, width, bees | species)")
+    assert engine.calls[0]["discrete"] == {"x": [], "given": [0]}
+
+
+def test_discrete_entropies_have_a_capital(run: Run, flowers: Path, engine: Engine) -> None:
+    result = run("entropy", flowers, "--columns", "species,bees")
+    assert result.stdout.startswith("H(species, bees)")
+    assert "infoknife entropy: bees has 4 different integers in 300 rows" in result.stderr
+    assert "taken as discrete. If they are quantities, say --continuous bees" in result.stderr
+
+
+def test_json(run: Run, flowers: Path, engine: Engine) -> None:
+    result = run("entropy", flowers, "--columns", "length,species", "--given", "width", "--json", "--seed", 3)
+    content = json.loads(result.stdout)
+    assert content["file"] == str(flowers)
+    assert content["columns"] == {"x": ["length", "species"], "given": ["width"]}
+    assert content["discrete"] == ["species"]
+    assert (content["seed"], content["effort"]) == (3, "standard")
+    assert content["interval"][0] < content["value"] < content["interval"][1]
+    assert content["diagnostics"]["candidates"][0]["name"] == "gaussian"
+    assert "pointwise" not in content
+
+
+def test_json_with_pointwise_values(run: Run, flowers: Path, engine: Engine) -> None:
+    result = run("entropy", flowers, "--columns", "length", "--json", "--pointwise")
+    content = json.loads(result.stdout)
+    assert len(content["pointwise"]) == 300
+    assert sum(content["pointwise"]) / 300 == pytest.approx(content["value"])
+
+
+def test_infinity_is_an_answer(run: Run, flowers: Path, engine: Engine) -> None:
+    engine.infinite, engine.messages = True, ("x[:, 1] follows from x[:, 0]",)
+    result = run("entropy", flowers, "--columns", "length,width")
+    assert result.exit_code == 0
+    assert "inf nats" in result.stdout
+    assert "width follows from length" in result.stdout
+    assert json.loads(run("entropy", flowers, "--columns", "length,width", "--json").stdout)["value"] == "inf"
+
+
+def test_warnings_are_on_stderr_in_one_line(run: Run, flowers: Path, engine: Engine) -> None:
+    engine.warning = "x[:, 1] has few\nrows; collect more"
+    result = run("entropy", flowers, "--columns", "length,width", "--json")
+    assert result.stderr == "infoknife entropy: width has few rows; collect more\n"
+    json.loads(result.stdout)
+    engine.messages = (engine.warning,)
+    assert run("entropy", flowers, "--columns", "length,width").stderr == ""  # said in the table
+
+
+def test_progress_is_on_stderr_of_a_terminal(
+    run: Run, flowers: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(os.environ, "FORCE_COLOR", "1")
+    result = run("entropy", flowers, "--columns", "length")
+    assert "half of it" in result.stderr
+    assert "half of it" not in result.stdout
+
+
+@pytest.mark.parametrize("name", ["picture.png", "picture.svg", "picture.PDF"])
+def test_a_picture(run: Run, flowers: Path, engine: Engine, name: str) -> None:
+    path = flowers.parent / name
+    result = run("entropy", flowers, "--columns", "length", "--plot", path)
+    assert result.exit_code == 0, result.stderr
+    assert path.stat().st_size > 5000
+
+
+# what is wrong
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("nothing.csv",), "nothing.csv does not exist"),
+        (("flowers.csv", "--columns", "lenght"), "has no column 'lenght'; did you mean 'length'?"),
+        (("flowers.csv", "--columns", "same"), "same is constant, 7 in every row"),
+        (("flowers.csv", "--columns", "species", "--continuous", "species"), "Declare it with --discrete species"),
+        (("flowers.csv", "--given", "length,width,species,bees,same"), "--given names all columns"),
+        (("flowers.csv", "--method", "magic"), "--method is 'magic'; expected one of 'auto', 'gaussian'"),
+        (("flowers.csv", "--pointwise"), "--pointwise is for --json alone; add --json"),
+        (
+            ("flowers.csv", "--plot", "picture.jpg"),
+            "--plot is picture.jpg; expected a name that ends with .png, .svg or",
+        ),
+        (
+            ("flowers.csv", "--plot", "no/picture.png"),
+            "cannot write to no/picture.png: no such file or directory; choose",
+        ),
+    ],
+)
+def test_wrong_input(
+    run: Run, flowers: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], expected: str
+) -> None:
+    monkeypatch.chdir(flowers.parent)
+    result = run("entropy", *arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("infoknife entropy: ")
+    assert expected in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert engine.calls == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "expected"),
+    [
+        (ValueError("method is 'q';\nexpected another"), 2, "method is 'q'; expected another"),
+        (TypeError("x[:, 1] is odd"), 2, "width is odd"),
+        (OSError(28, "No space left on device", "out.png"), 2, "out.png: no space left on device"),
+        (OSError("odd"), 2, "a file: odd"),
+        (RuntimeError("no memory"), 1, "measuring failed: RuntimeError: no memory"),
+        (ZeroDivisionError("by zero"), 1, "measuring failed: ZeroDivisionError: by zero"),
+        (MemoryError(), 1, "measuring failed: MemoryError"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_the_engine_fails(run: Run, flowers: Path, engine: Engine, error: Exception, code: int, expected: str) -> None:
+    engine.error = lambda arguments: error
+    result = run("entropy", flowers, "--columns", "length,width")
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert result.stderr.strip().rstrip(":") == f"infoknife entropy: {expected}"
+
+
+def test_without_matplotlib(run: Run, flowers: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = run("entropy", flowers, "--plot", flowers.parent / "picture.png")
+    assert result.exit_code == 2
+    assert 'pip install "infoknife[plot]"' in result.stderr
+
+
+def test_a_picture_that_fails_leaves_no_file(run: Run, flowers: Path, engine: Engine) -> None:
+    engine.error = lambda arguments: RuntimeError("no")
+    path = flowers.parent / "picture.png"
+    assert run("entropy", flowers, "--columns", "length", "--plot", path).exit_code == 1
+    assert not path.exists()
+
+
+def test_help_has_an_example(run: Run) -> None:
+    text = " ".join(run("entropy", "--help").stdout.split())
+    assert "infoknife entropy flowers.csv --columns" in text
+
+
+def test_a_measured_value(run: Run, flowers: Path, engine: Engine) -> None:
+    """The fake engine is Gaussian, so the file's own moments give the answer."""
+    import numpy as np
+
+    length = np.loadtxt(flowers, delimiter=",", skiprows=1, usecols=0)
+    value = json.loads(run("entropy", flowers, "--columns", "length", "--json").stdout)["value"]
+    assert value == pytest.approx(0.5 * math.log(2 * math.pi * math.e * length.var(ddof=1)), abs=0.01)

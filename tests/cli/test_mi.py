@@ -1,0 +1,158 @@
+import csv
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.cli.fake_engine import Engine
+
+USED = "length,width,species"
+
+
+def test_a_table(run: Run, flowers: Path, engine: Engine) -> None:
+    result = run("mi", flowers, "--x", "length,width", "--y", "species", "--given", "bees", "--unit", "bits")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("I(length, width; species | bees) of flowers.csv")
+    assert " bits" in result.stdout
+    assert "independence" not in result.stdout
+    (call,) = engine.calls
+    assert [call[side].shape for side in ("x", "y", "given")] == [(300, 2), (300, 1), (300, 1)]
+    assert call["discrete"] == {"x": [], "y": [0], "given": [0]}
+    assert call["effort"] == "standard"
+
+
+def test_json(run: Run, flowers: Path, engine: Engine) -> None:
+    content = json.loads(run("mi", flowers, "--x", "length", "--y", "species", "--json").stdout)
+    assert content["columns"] == {"x": ["length"], "y": ["species"]}
+    assert content["quantity"] == "mutual information"
+    assert "permutation_test" not in content
+
+
+def test_permutations(run: Run, flowers: Path, engine: Engine) -> None:
+    arguments = ("mi", flowers, "--x", "length", "--y", "species", "--permutations", 99, "--seed", 4)
+    assert "p = 0.002 by 99 permutations" in run(*arguments).stdout
+    assert (engine.calls[1]["permutations"], engine.calls[1]["seed"]) == (99, 4)
+    assert engine.calls[1]["discrete"] == {"x": [], "y": [0]}
+    test = json.loads(run(*arguments, "--json").stdout)["permutation_test"]
+    assert test == {"p_value": 0.002, "statistic": 0.5, "permutations": 99}
+
+
+@pytest.mark.parametrize("sides", [("length", "width"), ("species", "length"), ("species", "bees")])
+def test_a_picture(run: Run, flowers: Path, engine: Engine, sides: tuple[str, str]) -> None:
+    path = flowers.parent / "picture.png"
+    assert run("mi", flowers, "--x", sides[0], "--y", sides[1], "--plot", path).exit_code == 0
+    assert path.stat().st_size > 5000
+
+
+# all pairs
+
+
+def test_a_matrix(run: Run, flowers: Path, engine: Engine) -> None:
+    out, plot = flowers.parent / "matrix.csv", flowers.parent / "heat.png"
+    result = run("mi", flowers, "--all", "--columns", USED, "--out", out, "--plot", plot)
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert result.stdout.startswith("Mutual information of columns of flowers.csv, in nats\n")
+    assert lines[2] == ["length", "width", "species"]
+    assert [line[0] for line in lines[3:6]] == ["length", "width", "species"]
+    assert lines[3][1] == lines[4][1]  # symmetric
+    assert len(engine.calls) == 3
+    assert {call["effort"] for call in engine.calls} == {"quick"}
+    rows = list(csv.reader(out.read_text().splitlines()))
+    assert rows[0] == ["", "length", "width", "species"]
+    assert [row[i + 1] for i, row in enumerate(rows[1:])] == [""] * 3
+    assert float(rows[1][2]) == float(rows[2][1]) == pytest.approx(float(lines[3][1]), abs=5e-4)
+    assert plot.stat().st_size > 5000
+
+
+def test_a_matrix_as_json(run: Run, flowers: Path, engine: Engine) -> None:
+    options = ("--json", "--unit", "bits", "--effort", "thorough")
+    content = json.loads(run("mi", flowers, "--all", "--columns", USED, *options).stdout)
+    assert content["columns"] == ["length", "width", "species"]
+    assert (content["unit"], content["effort"], content["failed"]) == ("bits", "thorough", [])
+    assert content["value"][0][0] is None
+    assert content["value"][0][1] == content["value"][1][0] > 0
+    assert content["stderr"][0][1] > 0
+
+
+def test_a_pair_that_fails_is_named_and_the_others_go_on(run: Run, flowers: Path, engine: Engine) -> None:
+    def error(arguments: dict[str, Any]) -> Exception | None:
+        return (
+            RuntimeError("no\nluck")
+            if arguments["discrete"] == {"x": [], "y": [0]} and len(engine.calls) == 2
+            else None
+        )
+
+    engine.error = error
+    result = run("mi", flowers, "--all", "--columns", USED)
+    assert result.exit_code == 1
+    assert result.stderr == "infoknife mi: failed: length – species: no luck\n"
+    assert len(engine.calls) == 3
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert [len(line) for line in lines[3:6]] == [2, 3, 2]
+
+
+def test_columns_that_cannot_be_measured_are_left_out(run: Run, flowers: Path, engine: Engine) -> None:
+    result = run("mi", flowers, "--all", "--json")
+    assert result.exit_code == 1
+    assert "infoknife mi: left out: same is constant" in result.stderr
+    assert "infoknife mi: bees has 4 different integers" in result.stderr
+    content = json.loads(result.stdout)
+    assert content["columns"][-1] == "same"
+    assert content["value"][-1] == [None] * 5
+    assert content["failed"] == [{"columns": ["same"], "reason": content["failed"][0]["reason"]}]
+    assert len(engine.calls) == 6
+
+
+def test_progress_names_the_pair(run: Run, flowers: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "FORCE_COLOR", "1")
+    result = run("mi", flowers, "--all", "--columns", USED)
+    assert "width – species" in result.stderr
+    assert "–" not in result.stdout
+
+
+# what is wrong
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((), "expected both --x and --y, or --all for every pair of columns"),
+        (("--x", "length"), "expected both --x and --y"),
+        (("--all", "--x", "length"), "--x does not go with --all; leave one of them out"),
+        (("--all", "--given", "length"), "--given does not go with --all"),
+        (("--all", "--permutations", "9"), "--permutations does not go with --all"),
+        (("--all", "--json", "--pointwise"), "--pointwise does not go with --all"),
+        (("--all", "--columns", "length"), "--all has length alone; expected two columns or more"),
+        (("--all", "--columns", "length,q"), "--columns: flowers.csv has no column 'q'"),
+        (
+            ("--all", "--out", "no/matrix.csv"),
+            "cannot write to no/matrix.csv: no such file or directory; choose another --out",
+        ),
+        (("--x", "length", "--y", "width", "--columns", "bees"), "--columns is for --all alone"),
+        (("--x", "length", "--y", "width", "--out", "matrix.csv"), "--out is for --all alone"),
+        (("--x", "length", "--y", "width", "--pointwise"), "--pointwise is for --json alone"),
+        (("--x", "length", "--y", "width", "--given", "bees", "--permutations", "9"), "leave out --given"),
+        (("--x", "length", "--y", "q"), "--y: flowers.csv has no column 'q'"),
+    ],
+)
+def test_wrong_input(
+    run: Run, flowers: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], expected: str
+) -> None:
+    monkeypatch.chdir(flowers.parent)
+    result = run("mi", "flowers.csv", *arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert expected in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert engine.calls == []
+
+
+def test_help_has_examples(run: Run) -> None:
+    text = " ".join(run("mi", "--help").stdout.split())
+    assert "infoknife mi flowers.csv --x length,width --y species" in text
+    assert "infoknife mi flowers.csv --all" in text

@@ -1,0 +1,313 @@
+"""The classes for scikit-learn: its own checks, and what they measure."""
+
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+from scipy.integrate import trapezoid
+from scipy.sparse import csr_array
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from infoknife import estimation
+from infoknife.estimation.estimate import Diagnostics, Estimate
+from infoknife.scikit_learn import EntropyEstimator, InformationSelector, mutual_info
+
+Array = NDArray[Any]
+RHO = np.array([0.9, 0.0, 0.6])
+gaussian_info = partial(mutual_info, method="gaussian")
+
+
+def rows(n: int = 2000, seed: int = 0) -> tuple[Array, Array]:
+    """Three columns with correlations RHO to y."""
+    generator = np.random.default_rng(seed)
+    y = generator.normal(size=n)
+    return RHO * y[:, None] + np.sqrt(1 - RHO**2) * generator.normal(size=(n, 3)), y
+
+
+class Told:
+    """Stands in for a measuring function and keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.options: dict[str, Any] = {}
+
+    def __call__(self, *data: Any, **options: Any) -> Estimate:
+        self.calls.append(data)
+        self.options = options
+        count = len(data[0])
+        diagnostics = Diagnostics("told", rows=count)
+        return Estimate(float(len(self.calls)), 0.1, "nats", "entropy", np.zeros(count), diagnostics)
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+    stand_in = Told()
+    monkeypatch.setattr(estimation, "mutual_information", stand_in)
+    monkeypatch.setattr(estimation, "entropy", stand_in)
+    return stand_in
+
+
+# scikit-learn's own checks
+
+
+@pytest.mark.filterwarnings("ignore::infoknife.estimation.MeasurementWarning")  # a check has about twenty rows
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
+    [EntropyEstimator(method="gaussian"), InformationSelector(method="gaussian")]
+)
+def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::infoknife.estimation.MeasurementWarning")
+@parametrize_with_checks([EntropyEstimator(), InformationSelector()])  # type: ignore[untyped-decorator]
+def test_scikit_learn_checks_with_all_densities(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)
+
+
+# entropy
+
+
+def test_entropy_of_a_normal() -> None:
+    X, _ = rows()
+    estimator = EntropyEstimator(method="gaussian").fit(1000 * X[:, [0, 2]])
+    covariance = np.array([[1, 0.54], [0.54, 1]]) * 1e6
+    assert estimator.entropy_ == pytest.approx(0.5 * np.linalg.slogdet(2 * math.pi * math.e * covariance)[1], abs=0.1)
+    assert 0 < estimator.stderr_ < 0.05
+    assert estimator.estimate_.bound == "upper"
+    assert (estimator.entropy_, estimator.n_features_in_) == (estimator.estimate_.value, 2)
+
+
+def test_entropy_has_no_score_and_stands_at_the_end_of_a_pipeline() -> None:
+    X, _ = rows()
+    pipeline = make_pipeline(StandardScaler(), EntropyEstimator(method="gaussian")).fit(X[:, :1] * 100)
+    assert pipeline[-1].entropy_ == pytest.approx(0.5 * math.log(2 * math.pi * math.e), abs=0.05)
+    assert not hasattr(pipeline[-1], "score")
+    assert not hasattr(pipeline[-1], "score_samples")
+
+
+def test_entropy_of_classes() -> None:
+    labels = np.arange(1000) % 4
+    assert EntropyEstimator().fit(labels[:, None]).entropy_ == pytest.approx(math.log(4), abs=0.01)
+
+
+def test_entropy_of_mixed_columns(told: Told) -> None:
+    frame = pd.DataFrame({"label": np.arange(20) % 2, "value": np.linspace(0, 1, 20)})
+    EntropyEstimator().fit(frame)
+    assert told.calls[0][0][1] == (1, 1 / 19)
+    EntropyEstimator(discrete_features=[0]).fit(frame.to_numpy())
+    assert told.calls[1][0][1] == ("1", 1 / 19)
+
+
+# columns that tell
+
+
+@pytest.mark.parametrize(
+    "measure", [gaussian_info, lambda X, y: InformationSelector(method="gaussian").fit(X, y).scores_]
+)
+def test_scores_of_a_normal(measure: Callable[[Array, Array], Array]) -> None:
+    assert measure(*rows(5000)) == pytest.approx(-0.5 * np.log(1 - RHO**2), abs=0.05)
+
+
+def test_selector_keeps_the_best() -> None:
+    X, y = rows()
+    selector = InformationSelector(k=2, method="gaussian").fit(X, y)
+    assert selector.get_support().tolist() == [True, False, True]
+    assert np.array_equal(selector.transform(X), X[:, [0, 2]])
+    assert ((selector.stderrs_ > 0) & (selector.stderrs_ < 0.1)).all()
+
+
+@pytest.mark.parametrize(("k", "kept"), [(1, 1), (3, 3), (10, 3), ("all", 3), (np.int64(2), 2)])
+def test_selector_keeps_as_many_as_there_are(k: Any, kept: int, told: Told) -> None:
+    assert InformationSelector(k).fit(*rows(20)).get_support().sum() == kept
+
+
+def test_of_equals_the_first_is_kept() -> None:
+    X, y = rows(50)
+    assert InformationSelector(k=2, method="gaussian").fit(np.zeros_like(X), y).get_support().tolist() == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_selector_in_a_pipeline_with_a_search() -> None:
+    X, y = rows(300)
+    pipeline = make_pipeline(InformationSelector(method="gaussian"), LogisticRegression())
+    search = GridSearchCV(pipeline, {"informationselector__k": [1, 3]}, cv=2).fit(X, y > 0)
+    assert search.best_score_ > 0.7
+    assert clone(search.best_estimator_[0]).k in {1, 3}
+
+
+def test_names_of_the_kept_columns() -> None:
+    X, y = rows()
+    selector = InformationSelector(k=1, method="gaussian").fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
+    assert selector.get_feature_names_out().tolist() == ["a"]
+
+
+def test_score_for_select_k_best() -> None:
+    X, y = rows()
+    best = SelectKBest(gaussian_info, k=2).fit(X, y)
+    assert best.get_support().tolist() == [True, False, True]
+    assert np.array_equal(best.scores_, gaussian_info(X, y))
+
+
+def test_classes() -> None:
+    """Two classes, normal around -1 and 1: I = h(x) - h(x | y) by integration."""
+    generator = np.random.default_rng(0)
+    sign = np.tile([-1, 1], 2000)
+    x, grid = sign + generator.normal(size=4000), np.linspace(-9, 9, 2001)
+    mixture = (norm.pdf(grid, -1) + norm.pdf(grid, 1)) / 2
+    truth = -trapezoid(mixture * np.log(mixture), grid) - 0.5 * math.log(2 * math.pi * math.e)
+    X = np.column_stack([x, generator.normal(size=4000)])
+    assert gaussian_info(X, np.where(sign > 0, "high", "low")) == pytest.approx([truth, 0], abs=0.04)
+
+
+def test_what_is_constant_tells_nothing() -> None:
+    X, y = rows(50)
+    X[:, 1] = 3.0
+    selector = InformationSelector(method="gaussian").fit(X, y)
+    assert (selector.scores_[1], selector.stderrs_[1]) == (0, 0)
+    assert gaussian_info(X, np.ones(50)).tolist() == [0, 0, 0]
+
+
+def test_a_function_of_a_column_comes_first() -> None:
+    X, y = rows(200)
+    X[:, 1] = 2 * y + 1
+    with pytest.warns(estimation.MeasurementWarning, match="the answer is probably inf"):
+        selector = InformationSelector(k=1, method="gaussian").fit(X, y)
+    assert selector.scores_[1] == math.inf
+    assert math.isnan(selector.stderrs_[1])
+    assert selector.get_support().tolist() == [False, True, False]
+
+
+# what is discrete
+
+
+def kinds(told: Told) -> str:
+    """The kind of dtype of x in each call, and of y in the last."""
+    return "".join(np.asarray(call[0]).dtype.kind for call in told.calls) + np.asarray(told.calls[-1][1]).dtype.kind
+
+
+@pytest.mark.parametrize(
+    ("discrete", "expected"),
+    [
+        ("auto", "ffff"),
+        (True, "UUUf"),
+        (False, "ffff"),
+        ([1], "fUff"),
+        ([-1], "ffUf"),
+        ([True, False, True], "UfUf"),
+        ([], "ffff"),
+    ],
+    ids=str,
+)
+def test_discrete_features(discrete: Any, expected: str, told: Told) -> None:
+    X, y = rows(20)
+    mutual_info(X, y, discrete_features=discrete)
+    assert kinds(told) == expected
+    InformationSelector(discrete_features=discrete).fit(X, y)
+    assert kinds(told) == expected[:3] * 2 + "f"
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_columns_of_a_frame_have_their_own_dtypes(kind: Any, told: Told) -> None:
+    n = np.arange(20)
+    frame = kind({"a": n % 3, "b": n / 7, "c": n % 2 == 0})
+    InformationSelector().fit(frame, n % 2)
+    mutual_info(frame, n % 2)
+    assert kinds(told) == "ifb" * 2 + "i"
+
+
+@pytest.mark.parametrize(
+    ("y", "discrete", "expected"),
+    [
+        (np.arange(20) % 2, "auto", "i"),
+        (np.arange(20) % 2.0, "auto", "i"),
+        (np.arange(20) / 2, "auto", "f"),
+        (np.array(["a", "b"] * 10), "auto", "U"),
+        (np.arange(20) % 2, False, "f"),
+        (np.arange(20) / 2, True, "U"),
+        (np.arange(20) * 1e30, "auto", "f"),
+    ],
+)
+def test_target(y: Array, discrete: Any, expected: str, told: Told) -> None:
+    mutual_info(rows(20)[0], y, discrete_target=discrete)
+    assert kinds(told)[-1] == expected
+
+
+# seeds and options
+
+
+def test_options_arrive(told: Told) -> None:
+    X, y = rows(20)
+    mutual_info(X, y, method="knife", effort="thorough", seed=7)
+    assert told.options == {"method": "knife", "effort": "thorough", "seed": 7}
+    for estimator in (
+        InformationSelector(method="knife", effort="standard"),
+        EntropyEstimator(method="knife", effort="standard"),
+    ):
+        seeds = []
+        for state in (0, 0, 1, np.random.RandomState(0), None):
+            estimator.set_params(random_state=state).fit(X, y)
+            assert (told.options["method"], told.options["effort"]) == ("knife", "standard")
+            seeds.append(told.options["seed"])
+        assert seeds[0] == seeds[1] == seeds[3] != seeds[2]
+
+
+# bad input
+
+
+@pytest.mark.parametrize("estimator", [EntropyEstimator(), InformationSelector()], ids=str)
+def test_too_few_rows(estimator: Any) -> None:
+    with pytest.raises(ValueError, match=r"9 sample\(s\) .* while a minimum of 10 is required"):
+        estimator.fit(*rows(9))
+    with pytest.raises(ValueError, match=r"9 sample\(s\) .* while a minimum of 10 is required"):
+        mutual_info(*rows(9))
+
+
+def test_sparse_samples() -> None:
+    X, y = rows(20)
+    for fit in (EntropyEstimator().fit, InformationSelector().fit, mutual_info):
+        with pytest.raises(TypeError, match=r"[Ss]parse data"):
+            fit(csr_array(X), y)
+
+
+@pytest.mark.parametrize(
+    ("k", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), (True, TypeError), ("few", TypeError)]
+)
+def test_impossible_k(k: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=f"^k is {k!r}.*; expected"):
+        InformationSelector(k).fit(*rows(20))
+
+
+@pytest.mark.parametrize("discrete", ["none", [3], [-4], [True, False], [0.5], [[0]], None], ids=str)
+def test_impossible_discrete_features(discrete: Any) -> None:
+    with pytest.raises(ValueError, match=r"^discrete_features is .*; expected"):
+        mutual_info(*rows(20), discrete_features=discrete)
+
+
+@pytest.mark.parametrize("discrete", ["none", None, [True]], ids=str)
+def test_impossible_discrete_target(discrete: Any) -> None:
+    with pytest.raises(ValueError, match=r"^discrete_target is .*; expected 'auto', True or False"):
+        mutual_info(*rows(20), discrete_target=discrete)
+
+
+def test_the_package_is_imported_without_scikit_learn() -> None:
+    code = "import sys, infoknife; sys.exit('sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
