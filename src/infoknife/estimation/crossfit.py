@@ -126,7 +126,7 @@ def _kept(tried: list[Candidate], fitted: list[Fitted], terms: list[Tensor]) -> 
 
 def _larger(densities: Screened, candidate: Candidate, one: Fitted, held: Data, generator: torch.Generator) -> Screened:
     """The densities, or canonical features if these tell true pairs of held-out rows from others better."""
-    features = Screened([candidate], [one], torch.ones(1).to(held.continuous), densities.scores)
+    features = Screened([candidate.settled(one)], [one], torch.ones(1).to(held.continuous), densities.scores)
     pairings = [torch.randperm(len(held), generator=generator) for _ in range(PAIRINGS)]
     first, second = (
         dependence(

@@ -50,8 +50,8 @@ def permutation_test(
     r"""Test whether x and y are independent.
 
     Half of the rows teach a log-ratio $r(x, y) = \log \hat q(y \mid x) - \log \hat q(y)$. On the other half its mean
-    over the true pairs is compared with its means over permuted ones. Under independence all pairings are alike, so that
-    $P(p \le \alpha) \le \alpha$ holds exactly, whatever was learned.
+    over the true pairs is compared with its means over permuted ones. Under independence all pairings are alike, so
+    that $P(p \le \alpha) \le \alpha$ holds exactly, whatever was learned.
 
     Args:
         x: Samples, one row each, as for ``mutual_information``.

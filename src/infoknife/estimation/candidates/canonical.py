@@ -6,14 +6,16 @@ did not choose them. This finds relations of many columns that no density of all
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
+from itertools import product
 from typing import NamedTuple, final
 
 import torch
 from torch import Tensor, nn
 
 from infoknife.estimation.candidates.base import Candidate, Fitted
-from infoknife.estimation.candidates.mixtures import GaussianKernel, GaussianMixture
+from infoknife.estimation.candidates.mixtures import GaussianMixture, MixedFitted
 from infoknife.estimation.coordinates import Coordinates, Ranks, Standard, normal
 from infoknife.estimation.data import Columns, Data, Question
 from infoknife.estimation.features import Features, Polynomial, Radial, hessian_directions
@@ -24,6 +26,7 @@ LEAST = 200  # training rows
 MANY = 1000  # rows from which a mixture of the features is learned, and not one Gaussian
 PAIRS = 4  # of canonical features, at most
 FAR = 6.0  # widths that a raw coordinate counts at most
+ROWS_EACH = 8  # rows for each polynomial, at least
 DIRECTIONS = 4  # in which polynomials of higher degree are formed
 ROTATIONS = 10  # pairings of rows that stand for independence
 
@@ -42,13 +45,18 @@ class _Side(NamedTuple):
         return (self.features(u) - self.mean) @ self.weights  # N k
 
 
+Sides = tuple[_Side, _Side]
+Dictionary = Callable[[Tensor, Tensor], tuple[Features, Features] | None]
+Way = tuple[type[Coordinates], Dictionary]
+
+
 @final
 class _CanonicalFitted(Fitted):
     """A mixture of a few canonical features."""
 
-    def __init__(self, question: Question, sides: tuple[_Side, _Side], model: Fitted, seen: Tensor) -> None:
+    def __init__(self, question: Question, way: Way, sides: Sides, model: Fitted, seen: Tensor) -> None:
         super().__init__(question, model.parameters + sum(side.weights.numel() for side in sides), seen)
-        self.sides, self.model = sides, model
+        self.way, self.sides, self.model = way, sides, model
 
     def _terms(self, data: Data) -> Tensor:
         return self.model.terms(_features(self.sides, data))
@@ -56,9 +64,20 @@ class _CanonicalFitted(Fitted):
 
 @final
 class Canonical(Candidate):
-    """Canonical features of polynomials and radial waves, measured by a mixture."""
+    """Canonical features of polynomials and radial waves, measured by a mixture.
+
+    Args:
+        ways: Coordinates and functions to choose from; all of them by default.
+        pairs: How many pairs of features, and
+        kernels: how many kernels measure them; ``None`` searches.
+    """
 
     name = "canonical"
+
+    def __init__(
+        self, ways: tuple[Way, ...] | None = None, pairs: int | None = None, kernels: int | None = None
+    ) -> None:
+        self.ways, self.pairs, self.kernels = ways, pairs, kernels
 
     def suits(self, data: Data, question: Question) -> bool:
         """Two continuous variables with three columns or more, nothing given."""
@@ -69,19 +88,32 @@ class Canonical(Candidate):
     def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
         """Three quarters of the rows find features, in several ways; the others choose one way and are measured."""
         order = torch.randperm(len(data), generator=generator)
-        finding, seen = order[len(data) // 4 :], order[: len(data) // 4]
+        finding, seen = data.rows(order[len(data) // 4 :]), order[: len(data) // 4]
         rest = data.rows(seen)
         best, chosen = -math.inf, None
-        for sides in _ways(data.rows(finding), question):
-            for pairs in range(1, sides[0].weights.shape[1] + 1):
-                few = _first(sides, pairs)
-                score = _gaussian_dependence(*(side(rest) for side in few)) - 0.5 * pairs**2 / len(rest)
-                if score > best:
-                    best, chosen = score, few
+        for way in self.ways or WAYS:
+            sides = _canonical(finding, question, way)
+            for few in () if sides is None else self._parts(sides):
+                values = [side(rest) for side in few]
+                score = _gaussian_dependence(values[0], values[1]) - 0.5 * values[0].shape[1] ** 2 / len(rest)
+                if chosen is None or score > best:
+                    best, chosen = score, (way, few)
         assert chosen is not None
-        kind = GaussianMixture if len(rest) >= MANY else GaussianKernel
-        model = kind(self.name, normal).fit(_features(chosen, rest), _pair(chosen), generator)
-        return _CanonicalFitted(question, chosen, model, seen)
+        features = _features(chosen[1], rest)
+        kernels = self.kernels if len(rest) >= MANY else 1
+        model = GaussianMixture(self.name, normal, kernels).fit(features, _pair(chosen[1]), generator)
+        return _CanonicalFitted(question, *chosen, model, seen)
+
+    def settled(self, fitted: Fitted) -> Candidate:
+        """With the way, the number of pairs and the number of kernels that were found."""
+        assert isinstance(fitted, _CanonicalFitted)
+        assert isinstance(fitted.model, MixedFitted)
+        return Canonical((fitted.way,), fitted.sides[0].weights.shape[1], fitted.model.kernels)
+
+    def _parts(self, sides: Sides) -> list[Sides]:
+        """The first pairs of features: as many as were settled, or every number of them."""
+        most = sides[0].weights.shape[1]
+        return [_first(sides, pairs) for pairs in ([self.pairs] if self.pairs else range(1, most + 1))]
 
 
 def dependence(own: Tensor, paired: Tensor) -> Tensor:
@@ -97,50 +129,49 @@ def dependence(own: Tensor, paired: Tensor) -> Tensor:
     return -nn.functional.softplus(-own) - nn.functional.softplus(paired).mean(0)
 
 
-def _ways(data: Data, question: Question) -> list[tuple[_Side, _Side]]:
-    """Canonical features in every kind of coordinates and functions that the rows allow."""
-    ways = []
-    for coordinates in (Standard, Ranks):
-        maps = [
-            coordinates().fit(data.continuous[:, side.continuous]) for side in (question.condition, question.target)
-        ]
-        u, v = (
-            _near(m, data.continuous[:, side.continuous])
-            for m, side in zip(maps, (question.condition, question.target), strict=True)
-        )
-        for fu, fv in _dictionaries(u, v):
-            ways.append(_canonical(question, maps, (fu, fv), (u, v)))
-    return ways
-
-
-def _dictionaries(u: Tensor, v: Tensor) -> list[tuple[Features, Features]]:
-    """Pairs of functions of the two variables: radial, quadratic, and of degree 4 where quadratic ones vary."""
-    pairs: list[tuple[Features, Features]] = [(Radial(u), Radial(v))]
-    quadratic = [Polynomial(torch.eye(w.shape[1]).to(w), 2) for w in (u, v)]
-    if max(len(one.powers) for one in quadratic) * 8 > len(u):
-        return pairs
-    weights = _correlated(quadratic[0](u), quadratic[1](v), 2)[1]
-    directions = [
-        hessian_directions(weight, w.shape[1], min(DIRECTIONS, w.shape[1]))
-        for weight, w in zip(weights, (u, v), strict=True)
-    ]
-    degrees = [degree for degree in (3, 4) if Polynomial.count(DIRECTIONS, degree) * 8 <= len(u)]
-    return [
-        *pairs,
-        (quadratic[0], quadratic[1]),
-        *((Polynomial(directions[0], degree), Polynomial(directions[1], degree)) for degree in degrees),
-    ]
-
-
-def _canonical(
-    question: Question, maps: Sequence[Coordinates], features: tuple[Features, Features], rows: tuple[Tensor, Tensor]
-) -> tuple[_Side, _Side]:
-    values = [one(w) for one, w in zip(features, rows, strict=True)]
-    pairs = min(PAIRS, *(w.shape[1] for w in rows))
-    means, weights = _correlated(values[0], values[1], pairs)
+def _canonical(data: Data, question: Question, way: Way) -> Sides | None:
+    """Canonical features in some coordinates, of some functions; ``None`` if there are too few rows for them."""
+    coordinates, dictionary = way
     columns = (question.condition, question.target)
+    maps = [coordinates().fit(data.continuous[:, side.continuous]) for side in columns]
+    rows = [_near(m, data.continuous[:, side.continuous]) for m, side in zip(maps, columns, strict=True)]
+    features = dictionary(rows[0], rows[1])
+    if features is None:
+        return None
+    values = [one(u) for one, u in zip(features, rows, strict=True)]
+    pairs = min(PAIRS, *(u.shape[1] for u in rows))
+    means, weights = _correlated(values[0], values[1], pairs)
     first, second = (_Side(*parts) for parts in zip(columns, maps, features, means, weights, strict=True))
     return first, second
+
+
+def _radial(u: Tensor, v: Tensor) -> tuple[Features, Features]:
+    return Radial(u), Radial(v)
+
+
+def _quadratic(u: Tensor, v: Tensor) -> tuple[Features, Features] | None:
+    """All quadratic polynomials of both variables."""
+    if max(Polynomial.count(w.shape[1], 2) for w in (u, v)) * ROWS_EACH > len(u):
+        return None
+    first, second = (Polynomial(torch.eye(w.shape[1]).to(w), 2) for w in (u, v))
+    return first, second
+
+
+def _higher(u: Tensor, v: Tensor, degree: int) -> tuple[Features, Features] | None:
+    """Polynomials along the directions in which the most correlated quadratic ones vary."""
+    quadratic = _quadratic(u, v)
+    if quadratic is None or Polynomial.count(DIRECTIONS, degree) * ROWS_EACH > len(u):
+        return None
+    weights = _correlated(quadratic[0](u), quadratic[1](v), 2)[1]
+    first, second = (
+        Polynomial(hessian_directions(weight, w.shape[1], min(DIRECTIONS, w.shape[1])), degree)
+        for weight, w in zip(weights, (u, v), strict=True)
+    )
+    return first, second
+
+
+DICTIONARIES: tuple[Dictionary, ...] = (_radial, _quadratic, partial(_higher, degree=3), partial(_higher, degree=4))
+WAYS: tuple[Way, ...] = tuple(product((Standard, Ranks), DICTIONARIES))
 
 
 def _correlated(F: Tensor, G: Tensor, pairs: int) -> tuple[list[Tensor], list[Tensor]]:
@@ -188,16 +219,16 @@ def _near(coordinates: Coordinates, x: Tensor) -> Tensor:
     return coordinates(x)[0].clamp(-FAR, FAR)
 
 
-def _first(sides: tuple[_Side, _Side], pairs: int) -> tuple[_Side, _Side]:
+def _first(sides: Sides, pairs: int) -> Sides:
     first, second = (side._replace(weights=side.weights[:, :pairs]) for side in sides)
     return first, second
 
 
-def _features(sides: tuple[_Side, _Side], data: Data) -> Data:
+def _features(sides: Sides, data: Data) -> Data:
     values = torch.cat([side(data) for side in sides], 1)
     return Data(values, torch.empty(len(values), 0, dtype=torch.long, device=values.device), ())
 
 
-def _pair(sides: tuple[_Side, _Side]) -> Question:
+def _pair(sides: Sides) -> Question:
     k = sides[0].weights.shape[1]
     return Question("mutual information", Columns(tuple(range(k, 2 * k))), Columns(tuple(range(k))), Columns())

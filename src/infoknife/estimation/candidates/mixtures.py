@@ -20,9 +20,10 @@ Choose = Callable[[Question], Coordinates]
 DEGREES = (30.0, 12.0, 7.0, 4.5, 3.0, 2.0, 1.4, 1.0)
 MOST = 256  # kernels
 SEARCH = 12_000  # rows that choose the number of kernels, at most
-STARTS, STARTING = 3, 3  # how often expectation maximisation starts anew, and its steps before one start is chosen
+STARTS = 2  # of expectation maximisation, also in the search if there are
+FEW = 8  # kernels or less
+STEPS = (10, 10)  # of it before one start is chosen, and from there on
 SOME = 4000  # rows that choose the start
-ITERATIONS = 17
 GAIN = 0.001  # nats a row that twice as many kernels must bring
 PATIENCE = 2  # doublings of the number of kernels without a gain before the search ends
 
@@ -153,7 +154,7 @@ class GaussianMixture(Candidate):
         held, train = data.rows(order[: len(order) // 4]), data.rows(order[len(order) // 4 :])
         best, kernels, K, waited = -math.inf, 1, 1, 0
         while waited < PATIENCE and K <= MOST and 2 * K * (data.continuous.shape[1] + 1) <= len(train):
-            likely = float(self._fitted(train, question, K, generator).terms(held)[0].mean())
+            likely = float(self._fitted(train, question, K, generator, roughly=True).terms(held)[0].mean())
             best, kernels, waited = (likely, K, 0) if likely > best + GAIN else (best, kernels, waited + 1)
             K *= 2
         return self._fitted(data, question, kernels, generator)
@@ -163,34 +164,30 @@ class GaussianMixture(Candidate):
         assert isinstance(fitted, MixedFitted)
         return GaussianMixture(self.name, self.coordinates, fitted.kernels)
 
-    def _fitted(self, data: Data, question: Question, kernels: int, generator: torch.Generator) -> MixedFitted:
+    def _fitted(
+        self, data: Data, question: Question, kernels: int, generator: torch.Generator, roughly: bool = False
+    ) -> MixedFitted:
         coordinates = self.coordinates(question).fit(data.continuous)
         u, _ = coordinates(data.continuous)
-        prior = u.shape[1] + 1.0
-        groups = cells(data)
-        mixed = Mixed.of_masses(groups, u, data.discrete, data.levels, prior=prior)
-        if kernels > 1:
-            mixed = self._spread(u, data, groups, kernels, prior, generator)
-        for _ in range(ITERATIONS if len(mixed.weights) > 1 else 0):
-            mixed = mixed.step(u, data.discrete, prior=prior)
-        return MixedFitted(question, mixed, coordinates, kernels)
+        prior, groups = u.shape[1] + 1.0, cells(data)
+        starts = STARTS if 1 < kernels <= FEW or not roughly else 1
+        masses = [clusters(u, groups, kernels, generator) for _ in range(starts)]
+        mixed = [Mixed.of_masses(mass, u, data.discrete, data.levels, prior=prior) for mass in masses]
+        if len(masses[0]) > 1:
+            mixed = [_stepped(one, u, data, prior, STEPS[0]) for one in mixed]
+            rough = [float(one.log_prob(u[:SOME], data.discrete[:SOME], _every(data)).mean()) for one in mixed]
+            mixed = [_stepped(mixed[rough.index(max(rough))], u, data, prior, 0 if roughly else STEPS[1])]
+        return MixedFitted(question, mixed[0], coordinates, kernels)
 
-    def _spread(
-        self, u: Tensor, data: Data, groups: Tensor, kernels: int, prior: float, generator: torch.Generator
-    ) -> Mixed:
-        """The most likely of a few starts, after a few steps each."""
-        every = Columns(tuple(range(u.shape[1])), tuple(range(len(data.levels))))
-        best, likely = None, -math.inf
-        for _ in range(STARTS):
-            mass = clusters(u, groups, kernels, generator)
-            mixed = Mixed.of_masses(mass, u, data.discrete, data.levels, prior=prior)
-            for _ in range(STARTING):
-                mixed = mixed.step(u, data.discrete, prior=prior)
-            now = float(mixed.log_prob(u[:SOME], data.discrete[:SOME], every).mean())
-            if best is None or now > likely:
-                best, likely = mixed, now
-        assert best is not None
-        return best
+
+def _stepped(mixed: Mixed, u: Tensor, data: Data, prior: float, steps: int) -> Mixed:
+    for _ in range(steps):
+        mixed = mixed.step(u, data.discrete, prior=prior)
+    return mixed
+
+
+def _every(data: Data) -> Columns:
+    return Columns(tuple(range(data.continuous.shape[1])), tuple(range(len(data.levels))))
 
 
 def cells(data: Data) -> Tensor:

@@ -20,6 +20,7 @@ __all__ = ["Classifier", "NetworkDensity"]
 
 HELD = 0.15  # of the training rows: the step is kept under which they are most likely
 BATCH = 256
+ROWS, MORE = 10_000, 3  # steps grow with the rows from so many on, up to so many times
 LEAST = 100  # training rows
 LABELS = 64  # classes, at most
 SMOOTH = 0.5  # rows that every class is given beside its own
@@ -32,7 +33,7 @@ class _Network(Candidate):
     """Something that is trained for so many steps.
 
     Args:
-        steps: Of the optimiser.
+        steps: Of the optimiser, for up to 10,000 rows; more rows get up to three times as many.
         lr: The learning rate.
     """
 
@@ -46,7 +47,7 @@ class _Network(Candidate):
         fit(
             module,
             rows if len(rows) > 1 else rows[0],
-            steps=self.steps,
+            steps=round(self.steps * min(max(len(rows[0]) / ROWS, 1), MORE)),
             batch_size=min(BATCH, len(rows[0]) // 2),
             lr=self.lr,
             seed=seed,
