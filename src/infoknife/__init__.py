@@ -2,7 +2,7 @@
 
 from infoknife import estimation, experiments, kernels, tasks, theory, transforms
 from infoknife._version import __version__
-from infoknife.densities import KNIFE, Autoregressive, Density, Gaussian, Logistic, Parzen, Schraudolph
+from infoknife.densities import KNIFE, Autoregressive, Density, Flow, Gaussian, Logistic, Parzen, Schraudolph
 from infoknife.estimation import (
     Estimate,
     entropy,
@@ -20,6 +20,7 @@ __all__ = [
     "Autoregressive",
     "Density",
     "Estimate",
+    "Flow",
     "Gaussian",
     "History",
     "Logistic",

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Literal, NamedTuple
 
-from infoknife.densities import KNIFE, Autoregressive
-from infoknife.densities.flow import Flow
+from infoknife.densities import KNIFE, Autoregressive, Flow
 from infoknife.estimation.candidates.base import Candidate
 from infoknife.estimation.candidates.canonical import Canonical
 from infoknife.estimation.candidates.elliptical import Elliptical
