@@ -20,9 +20,10 @@ class Certificate(NamedTuple):
         losses: The values (n,) in nats.
         low: What none of them is below.
         high: What none of them can be above.
+        most: The logarithm of the volume, which no entropy in the box is above.
 
     Example:
-        >>> flat = Certificate(np.full(10_000, 1.0), low=0.0, high=3.0)
+        >>> flat = Certificate(np.full(10_000, 1.0), low=0.0, high=3.0, most=2.0)
         >>> round(flat.upper(0.95), 3)  # no variance: the range alone
         1.003
     """
@@ -30,13 +31,18 @@ class Certificate(NamedTuple):
     losses: NDArray[np.float64]
     low: float
     high: float
+    most: float = math.inf
 
     def upper(self, level: float) -> float:
-        r"""Give $\bar\ell + \sqrt{2 V \log(2/\delta) / n} + 7 (high - low) \log(2/\delta) / (3 (n - 1))$ in nats."""
+        r"""Give $\bar\ell + \sqrt{2 V \log(2/\delta) / n} + 7 (high - low) \log(2/\delta) / (3 (n - 1))$ in nats.
+
+        It is never above the logarithm of the volume, which needs no sample.
+        """
         check_level(level)
         n, doubt = len(self.losses), math.log(2 / (1 - level))
         spread = math.sqrt(2 * float(self.losses.var(ddof=1)) * doubt / n)
-        return float(self.losses.mean()) + spread + 7 * (self.high - self.low) * doubt / (3 * (n - 1))
+        reach = 7 * (self.high - self.low) * doubt / (3 * (n - 1))
+        return min(float(self.losses.mean()) + spread + reach, self.most)
 
 
 def check_level(level: float) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -55,9 +55,8 @@ class Measured(NamedTuple):
     Args:
         terms: The question's terms of every row, held out: (2, N).
         gap: Training minus held-out mean of the terms, (2,).
-        weights: The weights of the candidates.
-        candidates: They.
-        scores: The mean of -log q(t given c) of all that was tried, by name.
+        means: The mean terms of every repetition, (repetitions, 2).
+        shares: The weights of those candidates that take part, by name.
         parameters: Numbers learned in one fold.
         folds: How many folds.
         tail: The part of the held-out rows that are less likely than 99 % of the training rows.
@@ -65,12 +64,25 @@ class Measured(NamedTuple):
 
     terms: Tensor
     gap: Tensor
-    weights: Tensor
-    candidates: list[Candidate]
-    scores: dict[str, float]
+    means: Tensor
+    shares: dict[str, float]
     parameters: int
     folds: int
     tail: float
+
+    @classmethod
+    def together(cls, runs: Sequence[Self]) -> Self:
+        """The mean of several repetitions, whose folds differ."""
+        names = dict.fromkeys(name for run in runs for name in run.shares)
+        return cls(
+            terms=torch.stack([run.terms for run in runs]).mean(0),
+            gap=torch.stack([run.gap for run in runs]).mean(0),
+            means=torch.cat([run.means for run in runs]),
+            shares={name: sum(run.shares.get(name, 0.0) for run in runs) / len(runs) for name in names},
+            parameters=max(run.parameters for run in runs),
+            folds=max(run.folds for run in runs),
+            tail=sum(run.tail for run in runs) / len(runs),
+        )
 
 
 def screen(
@@ -126,7 +138,9 @@ def _kept(tried: list[Candidate], fitted: list[Fitted], terms: list[Tensor]) -> 
 
 def _larger(densities: Screened, candidate: Candidate, one: Fitted, held: Data, generator: torch.Generator) -> Screened:
     """The densities, or canonical features if these tell true pairs of held-out rows from others better."""
-    features = Screened([candidate.settled(one)], [one], torch.ones(1).to(held.continuous), densities.scores)
+    scores = densities.scores | {candidate.name: math.nan}
+    densities = densities._replace(scores=scores)
+    features = Screened([candidate.settled(one)], [one], torch.ones(1).to(held.continuous), scores)
     pairings = [torch.randperm(len(held), generator=generator) for _ in range(PAIRINGS)]
     first, second = (
         dependence(
@@ -169,8 +183,15 @@ def measure(
     gaps = [(training - terms[:, rows]).mean(1) for rows, training in trained]
     scarce = [terms[0, out] < _low(training[0]) for out, (_, training) in zip(parts, trained, strict=True)]
     progress(1.0, "done")
-    tail = float(torch.cat(scarce).double().mean())
-    return Measured(terms, torch.stack(gaps).mean(0), w, list(candidates), {}, parameters, count, tail)
+    return Measured(
+        terms=terms,
+        gap=torch.stack(gaps).mean(0),
+        means=terms.mean(1).unsqueeze(0),
+        shares={one.name: float(share) for one, share in zip(candidates, w, strict=True)},
+        parameters=parameters,
+        folds=count,
+        tail=float(torch.cat(scarce).double().mean()),
+    )
 
 
 def _low(log_prob: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["QUANTITIES", "UNITS", "Bound", "Candidate", "Diagnostics", "Estimate", "Unit"]
 
-Unit = Literal["nats", "bits", "ratio"]
+Unit = Literal["nats", "bits"]
 Bound = Literal["lower", "upper"] | None
 
 UNITS = {"nats": 1.0, "bits": math.log(2)}  # in nats
@@ -38,7 +38,8 @@ class Candidate(NamedTuple):
 
     Args:
         name: Its name.
-        score: The mean of -log-density on held-out rows, in the estimate's unit: the less, the better.
+        score: The mean of -log-density on held-out rows, in the estimate's unit: the less, the better. NaN for what is
+            no density of all columns.
         weight: Its part in the answer, from 0 to 1.
     """
 
@@ -135,7 +136,7 @@ class Estimate:
 
     value: float
     stderr: float
-    unit: Unit
+    unit: Unit | Literal["ratio"]
     quantity: str
     pointwise: NDArray[np.float64]
     diagnostics: Diagnostics
@@ -297,7 +298,8 @@ class Estimate:
         if told.tail is not None:
             yield "rows in tails", f"{told.tail:.1%}"
         for name, score, weight in told.candidates:
-            yield f"candidate {name}", f"−log p {score:.4g} {self.unit}, weight {weight:.2f}"
+            fit = f"−log p {score:.4g} {self.unit}" if math.isfinite(score) else "features, no density of all columns"
+            yield f"candidate {name}", f"{fit}, weight {weight:.2f}"
         for message in told.messages:
             yield "note", message
 

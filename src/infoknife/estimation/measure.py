@@ -5,8 +5,8 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor
 
 from infoknife.estimation.candidates.catalogue import EFFORTS, Effort, candidates
 from infoknife.estimation.crossfit import Measured, Progress, Screened, measure, screen
@@ -22,6 +22,8 @@ __all__ = ["MeasurementWarning", "entropy", "mutual_information", "total_correla
 
 REPEATED = 0.2  # of the rows: from here on they are no accident of rounding
 DOUBT = 0.1  # of the correction: how well it is known
+FEW, REPEATS = 1000, 3  # of so few rows a measurement is repeated, and how often
+GAP = 0.3  # nats between training and held-out rows that ask for more rows
 THIN = 5  # rows for each continuous column, below which nothing of many columns can be learned
 
 
@@ -69,6 +71,7 @@ def entropy(
         >>> low < math.log(2 * math.pi * math.e) < high
         True
     """
+    one_of("unit", unit, tuple(UNITS))
     told = declared(discrete, {"x": x, "given": given}, "x")
     tx = table(x, "x", discrete=told["x"])
     tz = None if given is None else table(given, "given", discrete=told["given"])
@@ -81,8 +84,8 @@ def entropy(
     tz = None if tz is None else without_dependent(tz)
     data, (cx, cz) = gather(tx, tz)
     question = Question(quantity, cx, cz)
-    measured = _measured(data, question, method, effort, seed, progress)
-    estimate = _estimate(-measured.terms[0], -measured.gap[0], measured, question, unit, (tx, tz), bound="upper")
+    measured, scores = _measured(data, question, method, effort, seed, progress)
+    estimate = _estimate(measured, scores, question, unit, (tx, tz), half=0.0, bound="upper")
     if ends is None:
         return estimate
     tried, generator = candidates(method, effort), _generator(seed)
@@ -129,11 +132,14 @@ def mutual_information(
         >>> low < 0.5 * math.log(2) < high
         True
     """
+    one_of("unit", unit, tuple(UNITS))
     told = declared(discrete, {"x": x, "y": y, "given": given}, "y")
     tx, ty = table(x, "x", discrete=told["x"]), table(y, "y", discrete=told["y"])
     tz = None if given is None else table(given, "given", discrete=told["given"])
     aligned(x=tx, y=ty, given=tz)
     quantity = "mutual information" if tz is None else "conditional mutual information"
+    if tz is not None and (known := deterministic(tz, tx) or deterministic(tz, ty)) is not None:
+        return _nothing(unit, quantity, (tx, ty, tz), known)
     why = deterministic(tx, ty) or deterministic(ty, tx)
     if why is not None:
         return _infinite(math.inf, unit, quantity, (tx, ty, tz), why)
@@ -141,9 +147,8 @@ def mutual_information(
     tx, ty = _ordered(without_dependent(tx, tz), without_dependent(ty, tz))
     data, (cx, cy, cz) = gather(tx, ty, tz)
     question = Question(quantity, cy, cx | cz, cz)
-    measured = _measured(data, question, method, effort, seed, progress)
-    ratio, gap = measured.terms[0] - measured.terms[1], measured.gap[0] - measured.gap[1]
-    return _estimate(ratio, gap, measured, question, unit, (tx, ty, tz), correction=0.5 * gap)
+    measured, scores = _measured(data, question, method, effort, seed, progress)
+    return _estimate(measured, scores, question, unit, (tx, ty, tz), half=_half(data))
 
 
 def total_correlation(
@@ -174,6 +179,7 @@ def total_correlation(
         >>> abs(float(total_correlation(x, effort="quick"))) < 0.02
         True
     """
+    one_of("unit", unit, tuple(UNITS))
     tx = table(x, "x", discrete=declared(discrete, {"x": x}, "x")["x"])
     if tx.continuous.shape[1] + tx.discrete.shape[1] < 2:
         raise ValueError("x has 1 column; expected at least 2, which can tell about each other. Pass more columns")
@@ -183,25 +189,39 @@ def total_correlation(
         return _infinite(math.inf, unit, quantity, (tx,), why)
     data, (cx,) = gather(tx)
     question = Question(quantity, cx, Columns(), Columns(), apart=True)
-    measured = _measured(data, question, method, effort, seed, progress)
-    ratio, gap = measured.terms[0] - measured.terms[1], measured.gap[0] - measured.gap[1]
-    return _estimate(ratio, gap, measured, question, unit, (tx,), correction=0.5 * gap)
+    measured, scores = _measured(data, question, method, effort, seed, progress)
+    return _estimate(measured, scores, question, unit, (tx,), half=_half(data))
 
 
 def _measured(
     data: Data, question: Question, method: str, effort: str, seed: int | None, progress: Progress | None
-) -> Measured:
-    """Choose among the candidates on one division of the rows, then cross-fit those that matter."""
+) -> tuple[Measured, dict[str, float]]:
+    """Choose among the candidates and cross-fit those that matter; of few rows, several times with other folds.
+
+    The second part has the scores of all candidates.
+    """
     one_of("effort", effort, tuple(EFFORTS))
     generator, tell = _generator(seed), progress or _silent
-    screened = _screened(data, question, method, effort, generator, lambda part, words: tell(0.4 * part, words))
+    times = REPEATS if len(data) <= FEW else 1
+    runs, scores = [], []
+    for i in range(times):
+        run, score = _run(data, question, method, effort, generator, _part(tell, i / times, 1 / times))
+        runs.append(run)
+        scores.append(score)
+    names = dict.fromkeys(name for score in scores for name in score)
+    every = {name: [score[name] for score in scores if name in score] for name in names}
+    return Measured.together(runs), {name: sum(several) / len(several) for name, several in every.items()}
+
+
+def _run(
+    data: Data, question: Question, method: str, effort: str, generator: torch.Generator, tell: Progress
+) -> tuple[Measured, dict[str, float]]:
+    """Choose on one division of the rows, then cross-fit those candidates that matter."""
+    screened = _screened(data, question, method, effort, generator, _part(tell, 0.0, 0.4))
     plan = EFFORTS[effort]
     some = any(one.is_network for one in screened.candidates)
     count = min(plan.network_folds if some else plan.folds, len(data))
-    measured = measure(
-        data, question, screened.candidates, count, generator, lambda part, words: tell(0.4 + 0.6 * part, words)
-    )
-    return measured._replace(scores=screened.scores)
+    return measure(data, question, screened.candidates, count, generator, _part(tell, 0.4, 0.6)), screened.scores
 
 
 def _screened(
@@ -218,6 +238,11 @@ def _screened(
 
 def _generator(seed: int | None) -> torch.Generator:
     return torch.Generator().manual_seed(0 if seed is None else seed)
+
+
+def _part(tell: Progress, start: float, width: float) -> Progress:
+    """What tells of a part of the work as a part of the whole."""
+    return lambda part, words: tell(min(start + width * part, 1.0), words)
 
 
 def _silent(part: float, words: str) -> None:
@@ -252,53 +277,72 @@ def _minus_infinite(x: Table) -> str | None:
 
 
 def _infinite(value: float, unit: Unit, quantity: str, tables: tuple[Table | None, ...], why: str) -> Estimate:
-    one_of("unit", unit, tuple(UNITS))
     there = [one for one in tables if one is not None]
     messages = (f"the answer is probably {value}: {why}", *(word for one in there for word in one.messages))
     warnings.warn(messages[0], MeasurementWarning, stacklevel=3)
     return Estimate.infinite(value, unit, quantity, Diagnostics("none", len(there[0]), messages=messages))
 
 
+def _nothing(unit: Unit, quantity: str, tables: tuple[Table, ...], known: str) -> Estimate:
+    """The answer where the condition tells all of one side: nothing is left for the other side to tell."""
+    rows = len(tables[0])
+    messages = (f"nothing is left to tell: {known}", *(word for one in tables for word in one.messages))
+    warnings.warn(messages[0], MeasurementWarning, stacklevel=3)
+    return Estimate(0.0, 1 / rows, unit, quantity, np.zeros(rows), Diagnostics("none", rows, messages=messages))
+
+
 def _estimate(
-    pointwise: Tensor,
-    gap: Tensor,
     measured: Measured,
+    scores: dict[str, float],
     question: Question,
     unit: Unit,
     tables: tuple[Table | None, ...],
     *,
-    correction: Tensor | float = 0.0,
+    half: float,
     bound: Bound = None,
 ) -> Estimate:
-    correction, N = float(correction), len(pointwise)
-    stderr = math.hypot(float(pointwise.std()) / math.sqrt(N), DOUBT * correction, 1 / N)
-    shares = {one.name: float(w) for one, w in zip(measured.candidates, measured.weights, strict=True)}
-    names = [name for name, share in sorted(shares.items(), key=lambda item: -item[1]) if share >= 0.1]
-    doubts = _doubts(question, float(gap), stderr, N)
+    """Put an answer together; ``half`` is the part of the gap that is added."""
+    signs = measured.terms.new_tensor([-1.0, 0.0] if question.reduced is None else [1.0, -1.0])
+    pointwise, gap, means = signs @ measured.terms, float(signs @ measured.gap), measured.means @ signs
+    correction, N = half * gap, len(pointwise)
+    between = float(means.var() / len(means)) if len(means) > 1 else 0.0
+    stderr = math.sqrt(float(pointwise.var()) / N + between + (DOUBT * correction) ** 2 + N**-2)
+    doubts = _doubts(question, gap, stderr, N)
     for words in doubts:
         warnings.warn(words, MeasurementWarning, stacklevel=3)
     diagnostics = Diagnostics(
-        method=" + ".join(names),
+        method=" + ".join(_names(measured.shares)),
         rows=N,
-        candidates=tuple(Candidate(name, score, shares.get(name, 0.0)) for name, score in measured.scores.items()),
+        candidates=tuple(Candidate(name, score, measured.shares.get(name, 0.0)) for name, score in scores.items()),
         folds=measured.folds,
         parameters=measured.parameters,
-        gap=float(gap),
+        gap=gap,
         correction=correction,
         tail=measured.tail,
         messages=(*doubts, *(word for one in tables if one is not None for word in one.messages)),
     )
-    value = float(pointwise.mean()) + correction
-    estimate = Estimate(
-        value, stderr, "nats", question.quantity, (pointwise + correction).cpu().numpy(), diagnostics, bound
-    )
-    return estimate.to(unit)
+    value, rows = float(pointwise.mean()) + correction, (pointwise + correction).cpu().numpy()
+    return Estimate(value, stderr, "nats", question.quantity, rows, diagnostics, bound).to(unit)
+
+
+def _names(shares: dict[str, float]) -> list[str]:
+    """Those that matter most, in this order."""
+    ordered = sorted(shares.items(), key=lambda item: -item[1])
+    return [name for i, (name, share) in enumerate(ordered) if i == 0 or share >= 0.1]
+
+
+def _half(data: Data) -> float:
+    """The part of the gap that is a correction: half, or nothing where most discrete values occur once.
+
+    Nothing can be learned from such values, and the gap tells how well they were learned by heart.
+    """
+    return 0.0 if 2 * max(data.levels, default=0) > len(data) else 0.5
 
 
 def _doubts(question: Question, gap: float, stderr: float, rows: int) -> list[str]:
     """What there is to worry about."""
     columns = len(question.columns.continuous)
-    if rows < THIN * columns or abs(gap) > max(1.0, 10 * stderr):
+    if rows < THIN * columns or abs(gap) > max(GAP, 8 * stderr):
         return [
             f"too few samples for this dimension: {rows} rows of {columns} continuous columns, and the value on "
             f"training rows is {gap:+.2g} nats from that on held-out rows. Collect more rows, or leave columns out"

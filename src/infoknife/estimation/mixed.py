@@ -14,6 +14,7 @@ from torch import Tensor
 from infoknife.densities.start import precision_factor
 from infoknife.estimation.data import Columns
 from infoknife.kernels import full_scores
+from infoknife.transforms import shrunk
 
 __all__ = ["Mixed"]
 
@@ -93,6 +94,13 @@ class Mixed(NamedTuple):
         quadratic, _ = self._quadratic(u, list(range(d)))
         pull = (self.df + d) / (self.df + quadratic)  # far rows count less
         return type(self).of_masses(mass, u, codes, levels, prior=prior, df=self.df, pull=pull)
+
+    def shrunk(self, rows: int) -> Self:
+        """The same with correlations that are shrunk as so many rows suggest."""
+        scale = self.covariances.diagonal(0, 1, 2).sqrt()
+        outer = scale[:, :, None] * scale[:, None, :]
+        few = torch.stack([shrunk(one, rows) for one in self.covariances / outer])
+        return self._replace(covariances=few * outer)
 
     @classmethod
     def of_masses(

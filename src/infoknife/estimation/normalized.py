@@ -61,11 +61,13 @@ def normalized_mutual_information(
     options: dict[str, Any] = {"method": method, "effort": effort, "seed": seed}
     scale = _correlation if by == CORRELATION else _divided(_average(x, y, by, discrete, options))
     information = mutual_information(x, y, discrete=discrete, progress=progress, **options)
-    low, high = (scale(information.value + side * information.stderr) for side in (-1, 1))
+    spread = information.stderr if math.isfinite(information.stderr) else 0.0
+    low, high = (scale(information.value + side * spread) for side in (-1, 1))
     return replace(
         information,
         value=scale(information.value),
         stderr=(high - low) / 2,
+        diagnostics=replace(information.diagnostics, gap=None, correction=None, candidates=()),
         unit="ratio",
         quantity="normalised mutual information",
     )

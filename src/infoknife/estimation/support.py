@@ -63,4 +63,4 @@ def certify(
         return -torch.logaddexp(screened.terms(rows)[0] + math.log1p(-FLOOR), uniform)
 
     low = float(losses(rest.rows(slice(0, 5000))).min())
-    return Certificate(losses(apart).clamp_min(low).cpu().numpy(), low, -float(uniform))
+    return Certificate(losses(apart).clamp_min(low).cpu().numpy(), low, -float(uniform), log_volume)

@@ -8,7 +8,7 @@ from infoknife.densities import KNIFE, Autoregressive, Flow
 from infoknife.estimation.candidates.base import Candidate
 from infoknife.estimation.candidates.canonical import Canonical
 from infoknife.estimation.candidates.elliptical import Elliptical
-from infoknife.estimation.candidates.mixtures import GaussianKernel, GaussianMixture, StudentKernel
+from infoknife.estimation.candidates.mixtures import Counts, GaussianKernel, GaussianMixture, StudentKernel
 from infoknife.estimation.candidates.networks import Classifier, NetworkDensity
 from infoknife.estimation.coordinates import normal, standard
 from infoknife.inputs import one_of
@@ -41,11 +41,14 @@ EFFORTS: dict[str, Plan] = {
 }
 
 CLOSED: tuple[Candidate, ...] = (
+    GaussianKernel("independent", standard, together=True),
+    Counts(),
     GaussianKernel("gaussian", standard),
     GaussianKernel("gaussian-ranks", normal),
     GaussianKernel("gaussian-own", standard, prior=1.0),
     GaussianKernel("gaussian-own-ranks", normal, prior=1.0),
-    GaussianKernel("independent", standard, together=True),
+    GaussianKernel("gaussian-shrunk", standard, is_shrunk=True),
+    GaussianKernel("gaussian-shrunk-ranks", normal, is_shrunk=True),
     StudentKernel("student", ranked=False),
     StudentKernel("student-ranks", ranked=True),
     Elliptical(),

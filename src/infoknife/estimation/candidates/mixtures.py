@@ -13,8 +13,9 @@ from infoknife.estimation.coordinates import Coordinates, Student, normal, stand
 from infoknife.estimation.data import Columns, Data, Question
 from infoknife.estimation.mixed import Mixed
 
-__all__ = ["GaussianKernel", "GaussianMixture", "MixedFitted", "StudentKernel"]
+__all__ = ["Counts", "GaussianKernel", "GaussianMixture", "MixedFitted", "StudentKernel"]
 
+THIN = 5  # rows for each column, below which correlations are shrunk
 CELLS = 512  # combinations of discrete values that get kernels of their own, at most
 Choose = Callable[[Question], Coordinates]
 DEGREES = (30.0, 12.0, 7.0, 4.5, 3.0, 2.0, 1.4, 1.0)
@@ -62,17 +63,29 @@ class GaussianKernel(Candidate):
         coordinates: In which it is fitted.
         prior: How strongly covariances of several combinations are pulled together; infinity makes them equal.
         together: Whether all combinations share one kernel: discrete columns are independent of everything then.
+        is_shrunk: Whether correlations are shrunk, for fewer rows than many columns need.
     """
 
-    def __init__(self, name: str, coordinates: Choose, prior: float = math.inf, together: bool = False) -> None:
-        self.name, self.coordinates, self.prior, self.together = name, coordinates, prior, together
+    def __init__(
+        self,
+        name: str,
+        coordinates: Choose,
+        *,
+        prior: float = math.inf,
+        together: bool = False,
+        is_shrunk: bool = False,
+    ) -> None:
+        self.name, self.coordinates, self.prior = name, coordinates, prior
+        self.together, self.is_shrunk = together, is_shrunk
 
     def suits(self, data: Data, question: Question) -> bool:
-        """What is said about combinations needs discrete columns; coordinates need continuous ones."""
-        some, several = data.continuous.shape[1] > 0, bool(data.levels)
+        """Combinations need discrete columns, coordinates continuous ones, and shrinking few rows."""
+        d, several = data.continuous.shape[1], bool(data.levels)
         if self.together:
             return several
-        return (some and several) if math.isfinite(self.prior) else (some or self.coordinates is standard)
+        if math.isfinite(self.prior):
+            return d > 0 and several
+        return len(data) < THIN * d if self.is_shrunk else d > 0
 
     def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
         """Fit it to training rows, in closed form."""
@@ -80,7 +93,24 @@ class GaussianKernel(Candidate):
         u, _ = coordinates(data.continuous)
         mass = torch.ones(1, len(data)).to(u) if self.together else cells(data)
         prior = self.prior * (u.shape[1] + 1)
-        return MixedFitted(question, Mixed.of_masses(mass, u, data.discrete, data.levels, prior=prior), coordinates)
+        mixed = Mixed.of_masses(mass, u, data.discrete, data.levels, prior=prior)
+        return MixedFitted(question, mixed.shrunk(len(data)) if self.is_shrunk else mixed, coordinates)
+
+
+@final
+class Counts(Candidate):
+    """How often every combination of discrete values occurs, for discrete columns alone."""
+
+    name = "counts"
+
+    def suits(self, data: Data, question: Question) -> bool:
+        """Only discrete columns."""
+        return data.continuous.shape[1] == 0
+
+    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+        """Count, and smooth a little."""
+        mixed = Mixed.of_masses(cells(data), data.continuous, data.discrete, data.levels, prior=math.inf)
+        return MixedFitted(question, mixed, standard(question).fit(data.continuous))
 
 
 @final
@@ -193,12 +223,13 @@ def _every(data: Data) -> Columns:
 def cells(data: Data) -> Tensor:
     """Which rows have which combination of discrete values: ones and zeros (combinations, N).
 
-    The most frequent combinations get a row of their own, the others share one.
+    The most frequent combinations get a row of their own. The others share one, and those that occur once as well.
     """
     if not data.levels:
         return torch.ones(1, len(data)).to(data.continuous)
     _, code, counts = data.discrete.unique(dim=0, return_inverse=True, return_counts=True)
-    kept = min(len(counts), CELLS)
+    once = int((counts == 1).sum())
+    kept = min(len(counts) - once + (once > 0), CELLS)
     place = torch.empty_like(counts)
     place[counts.argsort(descending=True)] = torch.arange(len(counts)).to(counts).clamp_max(kept - 1)
     return nn.functional.one_hot(place[code], kept).T.to(data.continuous)
