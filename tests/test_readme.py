@@ -1,5 +1,7 @@
 """The examples of the README and of the guide run, and give what they promise."""
 
+import contextlib
+import io
 import math
 import re
 from pathlib import Path
@@ -32,12 +34,13 @@ def run_all(page: Path) -> dict[str, Any]:
 
 
 def test_readme_measures(capsys: pytest.CaptureFixture[str]) -> None:
-    names = run(blocks(README)[0], README, {})
-    truth = float(torch.distributions.MultivariateNormal(torch.zeros(3), torch.cov(names["x"].T)).entropy())
-    assert "4.439" in blocks(README)[0]
-    assert truth == pytest.approx(4.439, abs=0.05)
-    assert float(names["surprise"].mean()) == pytest.approx(4.439, abs=0.1)
-    assert capsys.readouterr().out.startswith("h = 4.4")
+    run(blocks(README)[0], README, {})
+    measured = [float(line.split()[0]) for line in capsys.readouterr().out.splitlines()]
+    assert measured == pytest.approx([math.log(3) / 2, math.log(2 * math.pi * math.e)], abs=0.05)
+    assert "log(3) / 2 = 0.549" in blocks(README)[0]
+    assert "log(2 pi e) = 2.838" in blocks(README)[0]
+    shown = re.findall(r"^(\S+) ± \S+ nats", README.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert measured == pytest.approx([float(value) for value in shown], abs=0.005)
 
 
 def test_readme_trains() -> None:
@@ -103,9 +106,71 @@ def test_guide_to_starts(capsys: pytest.CaptureFixture[str]) -> None:
     assert torch.allclose(names["back"], names["x"], atol=1e-4)
 
 
+@pytest.fixture(scope="module")
+def data() -> tuple[dict[str, Any], list[str]]:
+    """The names and the printed lines of the guide to data, which is run once."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        names = run_all(GUIDE / "data.md")
+    return names, printed.getvalue().splitlines()
+
+
+def test_guide_to_data_reads_an_answer(data: tuple[dict[str, Any], list[str]]) -> None:
+    names, _ = data
+    shown = re.findall(r"^(\S+) ± (\S+) nats", (GUIDE / "data.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert (names["answer"].value, names["answer"].stderr) == pytest.approx(tuple(map(float, shown[0])), abs=0.005)
+    assert (names["low"], names["high"]) == pytest.approx((0.31, 0.37), abs=0.01)
+    assert names["low"] < math.log(2) / 2 < names["high"]
+    assert names["correction"] == pytest.approx(names["gap"] / 2)
+    assert names["rows"].shape == (2000,)
+    assert names["rows"].mean() == pytest.approx(float(names["answer"]))
+    assert float(names["classes"]) == pytest.approx(1.585, abs=0.005)
+    assert float(names["both"]) == pytest.approx(2.518, abs=0.05)
+    assert float(names["told"]) == pytest.approx(0.28, abs=0.01)
+
+
+def test_guide_to_data_shows_what_misfit_does(data: tuple[dict[str, Any], list[str]]) -> None:
+    wavy = data[0]["wavy"]
+    assert float(wavy) == pytest.approx(1.5, abs=0.1)
+    assert wavy.stderr == pytest.approx(0.04, abs=0.005)
+    assert wavy.interval()[1] < 1.7  # the truth is 2.118
+    assert wavy.diagnostics.gap == pytest.approx(0.5, abs=0.1)
+    assert wavy.diagnostics.gap > 10 * wavy.stderr
+    assert wavy.diagnostics.tail > 0.05
+
+
+def test_guide_to_data_asks_more(data: tuple[dict[str, Any], list[str]]) -> None:
+    names, printed = data
+    assert float(names["alone"]) == pytest.approx(0.16, abs=0.01)
+    assert float(names["beyond"]) == pytest.approx(0.0, abs=0.003)
+    assert names["beyond"].stderr < 0.001
+    assert float(names["like_correlation"]) == pytest.approx(0.707, abs=0.03)
+    assert float(names["part"]) == pytest.approx(0.18, abs=0.01)
+    assert names["dependent"].p_value == 0.01
+    assert names["nothing"].p_value > 0.1
+    assert float(names["bounded"]) == pytest.approx(-0.70, abs=0.02)
+    assert names["most"] == pytest.approx(-0.58, abs=0.03)
+    assert printed[0].startswith("inf the answer is probably inf: y is a smooth function of x")
+    assert float(names["features"]) == pytest.approx(1.3, abs=0.1)
+    assert names["features"].diagnostics.method == "canonical"
+    assert 2 * float(names["density"]) < float(names["features"]) < 1.465
+
+
+def test_guide_to_scikit_learn() -> None:
+    names = run_all(GUIDE / "scikit-learn.md")
+    assert names["kept"].tolist() == [False, False, True]
+    assert names["scores"][2] == pytest.approx(0.73, abs=0.05)
+    assert names["right"] == pytest.approx(0.88, abs=0.02)
+    assert names["both"] == pytest.approx([0.02, 0.65], abs=0.04)
+    assert names["h"] == pytest.approx(2.838, abs=0.1)
+    assert float(names["whole"]) == names["h"]
+
+
 def test_guide_to_infinity(capsys: pytest.CaptureFixture[str]) -> None:
     names = run_all(GUIDE / "infinite.md")
-    assert "column 1" in capsys.readouterr().out
+    printed = capsys.readouterr().out.splitlines()
+    assert "column 1" in printed[0]
+    assert "y is a smooth function of x" in printed[1]
+    assert "3 continuous columns of x have rank 2" in printed[2]
     assert names["h"] == pytest.approx(math.log(6), abs=0.1)
     assert names["h_x"] == pytest.approx(2.112, abs=0.15)
 
@@ -116,7 +181,8 @@ def test_guide_to_experiments(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_every_guide_is_tried() -> None:
-    tried = {"measure.md", "train.md", "conditional.md", "starts.md", "infinite.md", "information.md", "experiments.md"}
+    tried = {"data.md", "scikit-learn.md", "measure.md", "train.md", "conditional.md", "starts.md", "infinite.md"}
+    tried |= {"information.md", "experiments.md"}
     assert {page.name for page in GUIDE.glob("*.md") if blocks(page)} == tried
 
 

@@ -245,6 +245,16 @@ def test_equal_covariances_of_kernels_that_are_far_apart() -> None:
     np.testing.assert_allclose(mixed.covariances[0], pooled(expected), rtol=1e-3)
 
 
+def test_shrinking_leaves_the_variances() -> None:
+    u, codes = rows(30, 3)[0], torch.zeros(30, 0, dtype=torch.long)
+    mixed = Mixed.of_masses(torch.ones(1, 30).double(), u, codes, (), prior=math.inf)
+    few, many = mixed.shrunk(30), mixed.shrunk(10**9)
+    np.testing.assert_allclose(few.covariances.diagonal(0, 1, 2), mixed.covariances.diagonal(0, 1, 2))
+    np.testing.assert_allclose(many.covariances, mixed.covariances, rtol=1e-6, atol=1e-9)
+    off = ~torch.eye(3, dtype=torch.bool)
+    assert bool((few.covariances[0][off].abs() < mixed.covariances[0][off].abs()).all())
+
+
 # expectation maximisation
 
 

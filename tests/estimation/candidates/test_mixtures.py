@@ -17,6 +17,7 @@ from infoknife.estimation.candidates.base import Candidate
 from infoknife.estimation.candidates.mixtures import (
     CELLS,
     DEGREES,
+    Counts,
     GaussianKernel,
     GaussianMixture,
     MixedFitted,
@@ -228,7 +229,7 @@ def test_parameters_are_counted(candidate: Candidate) -> None:
 @pytest.mark.parametrize(
     ("name", "suited"),
     [
-        ("gaussian", ["numbers", "number", "labels", "both"]),
+        ("gaussian", ["numbers", "number", "both"]),
         ("copula", ["numbers", "number", "both"]),
         ("several", ["both"]),
         ("together", ["labels", "both"]),
@@ -241,6 +242,36 @@ def test_what_suits_whom(name: str, suited: list[str]) -> None:
     label, x = np.arange(20) % 3, normals(20)
     rows = {"numbers": data(x), "number": data(x[:, :1]), "labels": data(None, label), "both": data(x[:, :1], label)}
     assert [what for what, one in rows.items() if ALL[name].suits(one, LABELLED)] == suited
+
+
+def test_shrinking_is_for_few_rows() -> None:
+    shrinks = GaussianKernel("gaussian-shrunk", standard, is_shrunk=True)
+    assert shrinks.suits(data(normals(9)), ENTROPY)
+    assert not shrinks.suits(data(normals(10)), ENTROPY)
+
+
+def test_shrunk_correlations_of_few_rows_serve_others_better() -> None:
+    x = np.random.default_rng(0).standard_normal((60, 20))
+    question = Question("entropy", Columns(tuple(range(20))), Columns())
+    costs = [
+        -float(
+            fitted(GaussianKernel("gaussian", standard, is_shrunk=few), data(x[:30]), question)
+            .terms(data(x[30:]))[0]
+            .mean()
+        )
+        for few in (False, True)
+    ]
+    assert costs[1] < costs[0] - 5
+    assert costs[1] == pytest.approx(10 * math.log(2 * math.pi * math.e), abs=3)
+
+
+def test_counts_are_for_labels_alone_and_are_smoothed_frequencies() -> None:
+    label = np.repeat([0, 1, 2], [60, 30, 10])
+    question, rows = Question("entropy", Columns((), (0,)), Columns()), data(None, label)
+    assert Counts().suits(rows, question)
+    assert not Counts().suits(data(normals(100), label), question)
+    log_prob = fitted(Counts(), rows, question).terms(rows)[0]
+    np.testing.assert_allclose(log_prob.exp()[[0, 60, 90]], [0.6, 0.3, 0.1], atol=0.02)
 
 
 # Student's distribution
@@ -379,12 +410,12 @@ def test_cells_are_the_combinations(rows: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     first, second = rng.integers(3, size=rows), rng.integers(2, size=rows)
     found = cells(data(None, first, second))
-    combinations, counts = np.unique(3 * second + first, return_counts=True)
-    assert found.shape == (len(combinations), rows)
-    assert sorted(found.sum(1).tolist()) == sorted(counts.tolist())
+    counts = np.unique(3 * second + first, return_counts=True)[1]
+    once = int((counts == 1).sum())  # these share a cell
+    assert sorted(found.sum(1).tolist()) == sorted([*counts[counts > 1].tolist(), *([once] if once else [])])
     assert found.sum(0).tolist() == [1] * rows
-    for cell in found.bool().numpy():
-        assert len(set(zip(first[cell], second[cell], strict=True))) == 1
+    several = [len(set(zip(first[cell], second[cell], strict=True))) for cell in found.bool().numpy()]
+    assert sorted(several) == sorted([1] * int((counts > 1).sum()) + ([once] if once else []))
 
 
 def test_rare_combinations_share_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
