@@ -12,6 +12,7 @@ from infoknife.cli import paint
 from infoknife.cli.columns import Column
 from infoknife.cli.measured import Answer
 from infoknife.cli.paint import Axes, Figure, Numbers
+from infoknife.estimation.estimate import Candidate
 
 __all__ = ["portrait"]
 
@@ -45,7 +46,7 @@ def _row(figure: Figure, panels: int) -> list[Axes]:
 def _panels(answer: Answer) -> list[Callable[[Axes, Answer], None]]:
     """What there is to see above the columns."""
     together = [_together] if _pair(answer) else []
-    candidates = [_candidates] if answer.estimate.diagnostics.candidates else []
+    candidates = [_candidates] if _scored(answer) else []
     return [_pointwise, *together, *candidates]
 
 
@@ -181,9 +182,15 @@ def _bubbles(axes: Axes, across: Column, up: Column, values: Numbers, rows: Rows
 # what was tried
 
 
+def _scored(answer: Answer) -> list[Candidate]:
+    """The densities that were tried, the best first; features are no density of all columns and have no score."""
+    found = [one for one in answer.estimate.diagnostics.candidates if math.isfinite(one.score)]
+    return sorted(found, key=lambda one: one.score)
+
+
 def _candidates(axes: Axes, answer: Answer) -> None:
     estimate = answer.estimate
-    found = sorted(estimate.diagnostics.candidates, key=lambda candidate: candidate.score)[:CANDIDATES]
+    found = _scored(answer)[:CANDIDATES]
     excess = [candidate.score - found[0].score for candidate in found]
     colours = [paint.ORANGE if candidate.weight > 0 else paint.FAINT for candidate in found]
     axes.barh(range(len(found)), excess, color=colours, height=0.5)
@@ -192,7 +199,9 @@ def _candidates(axes: Axes, answer: Answer) -> None:
     for i, (candidate, length) in enumerate(zip(found, excess, strict=True)):
         text = f"{candidate.score:.4g}" + (f", weight {candidate.weight:.2f}" if candidate.weight > 0 else "")
         axes.text(length + 0.05 * longest, i, text, va="center", fontsize=8, color=paint.INK)
-    paint.clean(axes, "densities that were tried", x=f"held-out −log p above the best, {estimate.unit}")
+    others = [one.name for one in estimate.diagnostics.candidates if one.weight > 0 and not math.isfinite(one.score)]
+    chosen = "".join(f"\nthe answer is from {name} features" for name in others)
+    paint.clean(axes, f"densities that were tried{chosen}", x=f"held-out −log p above the best, {estimate.unit}")
     _label_lines(axes, [paint.fitting(candidate.name, 20) for candidate in found])
     axes.set_xlim(0, 1.7 * longest)  # room for the numbers
     axes.locator_params(axis="x", nbins=4)

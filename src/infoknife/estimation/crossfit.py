@@ -101,11 +101,12 @@ def screen(
         tried, fitted, terms = [*tried, candidate], [*fitted, one], [*terms, one.terms(held)]
         if candidate.is_network and len(terms) > 1 and not _wins(_average(terms), _average(terms[:-1])):
             break
-    densities = _kept(tried, fitted, terms)
+    densities = _kept(tried, fitted, terms) if tried else None
     for candidate in suitable:
         if isinstance(candidate, Canonical):
             progress(1.0, candidate.name)
             return _larger(densities, candidate, candidate.fit(train, question, generator), held, generator)
+    assert densities is not None
     return densities
 
 
@@ -136,11 +137,15 @@ def _kept(tried: list[Candidate], fitted: list[Fitted], terms: list[Tensor]) -> 
     return Screened([tried[i].settled(fitted[i]) for i in kept], [fitted[i] for i in kept], w, scores)
 
 
-def _larger(densities: Screened, candidate: Candidate, one: Fitted, held: Data, generator: torch.Generator) -> Screened:
+def _larger(
+    densities: Screened | None, candidate: Candidate, one: Fitted, held: Data, generator: torch.Generator
+) -> Screened:
     """The densities, or canonical features if these tell true pairs of held-out rows from others better."""
-    scores = densities.scores | {candidate.name: math.nan}
-    densities = densities._replace(scores=scores)
+    scores = {candidate.name: math.nan} if densities is None else densities.scores | {candidate.name: math.nan}
     features = Screened([candidate.settled(one)], [one], torch.ones(1).to(held.continuous), scores)
+    if densities is None:
+        return features
+    densities = densities._replace(scores=scores)
     pairings = [torch.randperm(len(held), generator=generator) for _ in range(PAIRINGS)]
     first, second = (
         dependence(

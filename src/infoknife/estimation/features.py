@@ -1,6 +1,7 @@
 r"""Functions of columns whose linear combinations may be correlated although the columns are not.
 
 - `Polynomial`: all products of up to so many coordinates along some directions.
+- `Additive`: functions of single coordinates, Hermite's polynomials of each.
 - `Radial`: the coordinates times waves of their squared radius, $u_i \cos(\omega t)$ and $u_i \sin(\omega t)$ with t
   the standardised $\lVert u \rVert^2$: linear maps that turn with the radius.
 """
@@ -13,7 +14,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-__all__ = ["Features", "Polynomial", "Radial", "hessian_directions"]
+__all__ = ["Additive", "Features", "Polynomial", "Radial", "hessian_directions"]
 
 WAVES = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)  # per standard deviation of the squared radius
 FAR = 4.0  # standard deviations of the squared radius that count
@@ -49,6 +50,28 @@ class Polynomial(Features):
         """The monomials (N, F) of u (N, d)."""
         v = u @ self.directions
         return torch.stack([v[:, power].prod(1) for power in self.powers], 1)
+
+
+@final
+class Additive(Features):
+    r"""Hermite's polynomials $He_k(u_j) / \sqrt{k!}$ of every coordinate, of degree 1 to ``degree``.
+
+    Of a standard normal coordinate they are uncorrelated, with variance one.
+
+    Example:
+        >>> Additive(3)(torch.tensor([[2.0]]))  # u, (u^2 - 1) / sqrt(2), (u^3 - 3 u) / sqrt(6)
+        tensor([[2.0000, 2.1213, 0.8165]])
+    """
+
+    def __init__(self, degree: int) -> None:
+        self.degree = degree
+
+    def __call__(self, u: Tensor) -> Tensor:
+        """The polynomials (N, d degree) of u (N, d)."""
+        powers = [torch.ones_like(u), u]
+        for k in range(1, self.degree):
+            powers.append((u * powers[k] - k**0.5 * powers[k - 1]) / (k + 1) ** 0.5)
+        return torch.cat(powers[1:], 1)
 
 
 @final

@@ -18,7 +18,7 @@ from infoknife.estimation.candidates.base import Candidate, Fitted
 from infoknife.estimation.candidates.mixtures import GaussianMixture, MixedFitted
 from infoknife.estimation.coordinates import Coordinates, Ranks, Standard, normal
 from infoknife.estimation.data import Columns, Data, Question
-from infoknife.estimation.features import Features, Polynomial, Radial, hessian_directions
+from infoknife.estimation.features import Additive, Features, Polynomial, Radial, hessian_directions
 
 __all__ = ["Canonical", "dependence"]
 
@@ -26,6 +26,7 @@ LEAST = 200  # training rows
 MANY = 1000  # rows from which a mixture of the features is learned, and not one Gaussian
 PAIRS = 4  # of canonical features, at most
 FAR = 6.0  # widths that a raw coordinate counts at most
+DEGREE = 7  # of polynomials of single coordinates
 ROWS_EACH = 8  # rows for each polynomial, at least
 DIRECTIONS = 4  # in which polynomials of higher degree are formed
 ROTATIONS = 10  # pairings of rows that stand for independence
@@ -149,6 +150,13 @@ def _radial(u: Tensor, v: Tensor) -> tuple[Features, Features]:
     return Radial(u), Radial(v)
 
 
+def _additive(u: Tensor, v: Tensor) -> tuple[Features, Features] | None:
+    """Functions of single coordinates of both variables."""
+    if max(w.shape[1] for w in (u, v)) * DEGREE * ROWS_EACH > len(u):
+        return None
+    return Additive(DEGREE), Additive(DEGREE)
+
+
 def _quadratic(u: Tensor, v: Tensor) -> tuple[Features, Features] | None:
     """All quadratic polynomials of both variables."""
     if max(Polynomial.count(w.shape[1], 2) for w in (u, v)) * ROWS_EACH > len(u):
@@ -170,7 +178,13 @@ def _higher(u: Tensor, v: Tensor, degree: int) -> tuple[Features, Features] | No
     return first, second
 
 
-DICTIONARIES: tuple[Dictionary, ...] = (_radial, _quadratic, partial(_higher, degree=3), partial(_higher, degree=4))
+DICTIONARIES: tuple[Dictionary, ...] = (
+    _radial,
+    _additive,
+    _quadratic,
+    partial(_higher, degree=3),
+    partial(_higher, degree=4),
+)
 WAYS: tuple[Way, ...] = tuple(product((Standard, Ranks), DICTIONARIES))
 
 
