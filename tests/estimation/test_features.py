@@ -1,14 +1,17 @@
 """Features: monomials against scikit-learn, waves under rotations, directions that were planted."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
 from sklearn.preprocessing import PolynomialFeatures
 from torch import Tensor
 
-from infoknife.estimation.features import FAR, WAVES, Polynomial, Radial, hessian_directions
+from infoknife.estimation.features import FAR, WAVES, Additive, Polynomial, Radial, hessian_directions
 
 
 def normal(*shape: int, seed: int = 0) -> Tensor:
@@ -17,6 +20,21 @@ def normal(*shape: int, seed: int = 0) -> Tensor:
 
 def rotation(dim: int, seed: int = 0) -> Tensor:
     return torch.linalg.qr(normal(dim, dim, seed=seed)).Q
+
+
+# functions of single coordinates
+
+
+@given(st.integers(1, 8))
+def test_hermite_polynomials_are_those_of_scipy(degree: int) -> None:
+    u = normal(20, 2)
+    expected = [special.eval_hermitenorm(k, u.numpy()) / math.sqrt(math.factorial(k)) for k in range(1, degree + 1)]
+    np.testing.assert_allclose(Additive(degree)(u), np.concatenate(expected, 1), rtol=1e-9, atol=1e-12)
+
+
+def test_hermite_polynomials_of_a_normal_are_uncorrelated() -> None:
+    covariance = torch.cov(Additive(4)(normal(200_000, 1)).T)
+    np.testing.assert_allclose(covariance, np.eye(4), atol=0.15)
 
 
 # monomials

@@ -1,34 +1,26 @@
 """The measuring functions: entropy, mutual information and total correlation of data."""
 
 import math
-import warnings
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 
+from infoknife.estimation.answers import answer, half_of, infinite, nothing
 from infoknife.estimation.candidates.catalogue import EFFORTS, Effort, candidates
 from infoknife.estimation.crossfit import Measured, Progress, Screened, measure, screen
 from infoknife.estimation.data import Columns, Data, Question, gather
 from infoknife.estimation.declared import declared
-from infoknife.estimation.estimate import UNITS, Bound, Candidate, Diagnostics, Estimate, Unit
+from infoknife.estimation.estimate import UNITS, Estimate, Unit
 from infoknife.estimation.relations import dependent_columns, deterministic, duplicated_rows, without_dependent
 from infoknife.estimation.support import box, certify
 from infoknife.estimation.tables import Table, aligned, table
 from infoknife.inputs import one_of
 
-__all__ = ["MeasurementWarning", "entropy", "mutual_information", "total_correlation"]
+__all__ = ["entropy", "mutual_information", "total_correlation"]
 
 REPEATED = 0.2  # of the rows: from here on they are no accident of rounding
-DOUBT = 0.1  # of the correction: how well it is known
 FEW, REPEATS = 1000, 3  # of so few rows a measurement is repeated, and how often
-GAP = 0.3  # nats between training and held-out rows that ask for more rows
-THIN = 5  # rows for each continuous column, below which nothing of many columns can be learned
-
-
-class MeasurementWarning(UserWarning):
-    """Something that the reader of a measurement must know."""
 
 
 def entropy(
@@ -80,12 +72,12 @@ def entropy(
     quantity = "entropy" if tz is None else "conditional entropy"
     why = _minus_infinite(tx) or (deterministic(tz, tx) if tz is not None else None)
     if why is not None:
-        return _infinite(-math.inf, unit, quantity, (tx, tz), why)
+        return infinite(-math.inf, unit, quantity, (tx, tz), why)
     tz = None if tz is None else without_dependent(tz)
     data, (cx, cz) = gather(tx, tz)
     question = Question(quantity, cx, cz)
     measured, scores = _measured(data, question, method, effort, seed, progress)
-    estimate = _estimate(measured, scores, question, unit, (tx, tz), half=0.0, bound="upper")
+    estimate = answer(measured, scores, question, unit, (tx, tz), half=0.0, bound="upper")
     if ends is None:
         return estimate
     tried, generator = candidates(method, effort), _generator(seed)
@@ -139,16 +131,16 @@ def mutual_information(
     aligned(x=tx, y=ty, given=tz)
     quantity = "mutual information" if tz is None else "conditional mutual information"
     if tz is not None and (known := deterministic(tz, tx) or deterministic(tz, ty)) is not None:
-        return _nothing(unit, quantity, (tx, ty, tz), known)
+        return nothing(unit, quantity, (tx, ty, tz), known)
     why = deterministic(tx, ty) or deterministic(ty, tx)
     if why is not None:
-        return _infinite(math.inf, unit, quantity, (tx, ty, tz), why)
+        return infinite(math.inf, unit, quantity, (tx, ty, tz), why)
     tz = None if tz is None else without_dependent(tz)
     tx, ty = _ordered(without_dependent(tx, tz), without_dependent(ty, tz))
     data, (cx, cy, cz) = gather(tx, ty, tz)
     question = Question(quantity, cy, cx | cz, cz)
     measured, scores = _measured(data, question, method, effort, seed, progress)
-    return _estimate(measured, scores, question, unit, (tx, ty, tz), half=_half(data))
+    return answer(measured, scores, question, unit, (tx, ty, tz), half=half_of(data))
 
 
 def total_correlation(
@@ -186,11 +178,11 @@ def total_correlation(
     quantity = "total correlation"
     why = dependent_columns(tx)
     if why is not None:
-        return _infinite(math.inf, unit, quantity, (tx,), why)
+        return infinite(math.inf, unit, quantity, (tx,), why)
     data, (cx,) = gather(tx)
     question = Question(quantity, cx, Columns(), Columns(), apart=True)
     measured, scores = _measured(data, question, method, effort, seed, progress)
-    return _estimate(measured, scores, question, unit, (tx,), half=_half(data))
+    return answer(measured, scores, question, unit, (tx,), half=half_of(data))
 
 
 def _measured(
@@ -274,77 +266,3 @@ def _minus_infinite(x: Table) -> str | None:
             f"Declare discrete what takes few values: discrete=True"
         )
     return dependent_columns(x)
-
-
-def _infinite(value: float, unit: Unit, quantity: str, tables: tuple[Table | None, ...], why: str) -> Estimate:
-    there = [one for one in tables if one is not None]
-    messages = (f"the answer is probably {value}: {why}", *(word for one in there for word in one.messages))
-    warnings.warn(messages[0], MeasurementWarning, stacklevel=3)
-    return Estimate.infinite(value, unit, quantity, Diagnostics("none", len(there[0]), messages=messages))
-
-
-def _nothing(unit: Unit, quantity: str, tables: tuple[Table, ...], known: str) -> Estimate:
-    """The answer where the condition tells all of one side: nothing is left for the other side to tell."""
-    rows = len(tables[0])
-    messages = (f"nothing is left to tell: {known}", *(word for one in tables for word in one.messages))
-    warnings.warn(messages[0], MeasurementWarning, stacklevel=3)
-    return Estimate(0.0, 1 / rows, unit, quantity, np.zeros(rows), Diagnostics("none", rows, messages=messages))
-
-
-def _estimate(
-    measured: Measured,
-    scores: dict[str, float],
-    question: Question,
-    unit: Unit,
-    tables: tuple[Table | None, ...],
-    *,
-    half: float,
-    bound: Bound = None,
-) -> Estimate:
-    """Put an answer together; ``half`` is the part of the gap that is added."""
-    signs = measured.terms.new_tensor([-1.0, 0.0] if question.reduced is None else [1.0, -1.0])
-    pointwise, gap, means = signs @ measured.terms, float(signs @ measured.gap), measured.means @ signs
-    correction, N = half * gap, len(pointwise)
-    between = float(means.var() / len(means)) if len(means) > 1 else 0.0
-    stderr = math.sqrt(float(pointwise.var()) / N + between + (DOUBT * correction) ** 2 + N**-2)
-    doubts = _doubts(question, gap, stderr, N)
-    for words in doubts:
-        warnings.warn(words, MeasurementWarning, stacklevel=3)
-    diagnostics = Diagnostics(
-        method=" + ".join(_names(measured.shares)),
-        rows=N,
-        candidates=tuple(Candidate(name, score, measured.shares.get(name, 0.0)) for name, score in scores.items()),
-        folds=measured.folds,
-        parameters=measured.parameters,
-        gap=gap,
-        correction=correction,
-        tail=measured.tail,
-        messages=(*doubts, *(word for one in tables if one is not None for word in one.messages)),
-    )
-    value, rows = float(pointwise.mean()) + correction, (pointwise + correction).cpu().numpy()
-    return Estimate(value, stderr, "nats", question.quantity, rows, diagnostics, bound).to(unit)
-
-
-def _names(shares: dict[str, float]) -> list[str]:
-    """Those that matter most, in this order."""
-    ordered = sorted(shares.items(), key=lambda item: -item[1])
-    return [name for i, (name, share) in enumerate(ordered) if i == 0 or share >= 0.1]
-
-
-def _half(data: Data) -> float:
-    """The part of the gap that is a correction: half, or nothing where most discrete values occur once.
-
-    Nothing can be learned from such values, and the gap tells how well they were learned by heart.
-    """
-    return 0.0 if 2 * max(data.levels, default=0) > len(data) else 0.5
-
-
-def _doubts(question: Question, gap: float, stderr: float, rows: int) -> list[str]:
-    """What there is to worry about."""
-    columns = len(question.columns.continuous)
-    if rows < THIN * columns or abs(gap) > max(GAP, 8 * stderr):
-        return [
-            f"too few samples for this dimension: {rows} rows of {columns} continuous columns, and the value on "
-            f"training rows is {gap:+.2g} nats from that on held-out rows. Collect more rows, or leave columns out"
-        ]
-    return []
