@@ -67,7 +67,10 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
 
 @pytest.mark.filterwarnings("ignore::infoknife.estimation.MeasurementWarning")  # a check has about twenty rows
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [EntropyEstimator(method="gaussian"), InformationSelector(method="gaussian")]
+    [
+        EntropyEstimator(method="gaussian", discrete_features=False),
+        InformationSelector(method="gaussian", discrete_features=False),
+    ]
 )
 def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

@@ -121,7 +121,7 @@ def test_a_picture(run: Run, flowers: Path, engine: Engine, name: str) -> None:
         (("flowers.csv", "--columns", "same"), "same is constant, 7 in every row"),
         (("flowers.csv", "--columns", "species", "--continuous", "species"), "Declare it with --discrete species"),
         (("flowers.csv", "--given", "length,width,species,bees,same"), "--given names all columns"),
-        (("flowers.csv", "--method", "magic"), "--method is 'magic'; expected one of 'auto', 'gaussian'"),
+        (("flowers.csv", "--method", "magic"), "--method is 'magic'; expected one of 'auto', 'independent'"),
         (("flowers.csv", "--pointwise"), "--pointwise is for --json alone; add --json"),
         (
             ("flowers.csv", "--plot", "picture.jpg"),
