@@ -131,11 +131,12 @@ def test_guide_to_data_reads_an_answer(data: tuple[dict[str, Any], list[str]]) -
 def test_guide_to_data_shows_what_misfit_does(data: tuple[dict[str, Any], list[str]]) -> None:
     wavy = data[0]["wavy"]
     assert float(wavy) == pytest.approx(1.5, abs=0.1)
-    assert wavy.stderr == pytest.approx(0.04, abs=0.005)
-    assert wavy.interval()[1] < 1.7  # the truth is 2.118
-    assert wavy.diagnostics.gap == pytest.approx(0.5, abs=0.1)
+    assert wavy.stderr == pytest.approx(0.05, abs=0.01)
+    assert wavy.interval()[1] < 1.8  # the truth is 2.118
+    assert wavy.diagnostics.gap == pytest.approx(0.8, abs=0.15)
     assert wavy.diagnostics.gap > 10 * wavy.stderr
-    assert wavy.diagnostics.tail > 0.05
+    assert wavy.diagnostics.tail == pytest.approx(0.1, abs=0.03)
+    assert "too few samples for this dimension" in wavy.diagnostics.messages[0]
 
 
 def test_guide_to_data_asks_more(data: tuple[dict[str, Any], list[str]]) -> None:
@@ -147,8 +148,8 @@ def test_guide_to_data_asks_more(data: tuple[dict[str, Any], list[str]]) -> None
     assert float(names["part"]) == pytest.approx(0.18, abs=0.01)
     assert names["dependent"].p_value == 0.01
     assert names["nothing"].p_value > 0.1
-    assert float(names["bounded"]) == pytest.approx(-0.70, abs=0.02)
-    assert names["most"] == pytest.approx(-0.58, abs=0.03)
+    assert float(names["bounded"]) == pytest.approx(-0.67, abs=0.01)
+    assert names["most"] == pytest.approx(-0.48, abs=0.02)
     assert printed[0].startswith("inf the answer is probably inf: y is a smooth function of x")
     assert float(names["features"]) == pytest.approx(1.3, abs=0.1)
     assert names["features"].diagnostics.method == "canonical"

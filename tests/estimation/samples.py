@@ -17,15 +17,15 @@ NORMAL = 0.5 * math.log(2 * math.pi * math.e)  # entropy of a standard normal nu
 MIX = np.array([[1.0, 0.5, 0.2], [0.0, 1.0, 0.7], [0.0, 0.0, 1.0]])
 TABLE = np.array([[0.3, 0.1, 0.05], [0.05, 0.2, 0.3]])
 
-TRIPLE: Array = np.random.default_rng(0).normal(size=(1000, 3)) @ MIX
+TRIPLE: Array = np.random.default_rng(0).normal(size=(1100, 3)) @ MIX
 """Three correlated Gaussian columns."""
 
 DRAWN = np.random.default_rng(0).choice(6, size=3000, p=TABLE.ravel())
 CODES: tuple[Codes, Codes] = (DRAWN // 3, DRAWN % 3)
 """Two dependent columns of labels, two and three of them."""
 
-LABEL: Codes = np.random.default_rng(1).integers(2, size=1000)
-LABELLED: tuple[Array, Codes] = (np.random.default_rng(2).normal(size=1000) + 2 * LABEL, LABEL)
+LABEL: Codes = np.random.default_rng(1).integers(2, size=1100)
+LABELLED: tuple[Array, Codes] = (np.random.default_rng(2).normal(size=1100) + 2 * LABEL, LABEL)
 """A normal number whose mean a fair label shifts by two."""
 
 CHEAP: dict[str, Any] = {"method": "gaussian", "effort": "quick"}

@@ -17,6 +17,12 @@ def test_the_empirical_bernstein_inequality_by_hand() -> None:
     assert one.upper(0.9) == pytest.approx(1 + math.sqrt(2 * (2 / 3) * doubt / 4) + 7 * 3 * doubt / 9)
 
 
+def test_no_entropy_is_above_that_of_the_uniform_density() -> None:
+    losses = np.array([0.0, 1.0, 1.0, 2.0])
+    assert Certificate(losses, low=0.0, high=3.0, most=2.5).upper(0.9) == 2.5
+    assert Certificate(losses, low=0.0, high=3.0, most=100.0).upper(0.9) < 100
+
+
 @given(st.integers(0, 1000), st.floats(0.01, 0.98), st.floats(0.001, 0.01))
 def test_more_certainty_costs(seed: int, level: float, more: float) -> None:
     one = Certificate(np.random.default_rng(seed).random(20), low=0.0, high=1.0)

@@ -180,10 +180,9 @@ def test_weights_are_those_of_the_mixture() -> None:
     rows, left, right = two_humps(), Fake("left", normal(-4)), Fake("right", normal(4))
     found = measured(rows, left, right)
     x = rows.continuous[:, 0].numpy()
-    np.testing.assert_allclose(found.weights, [0.3, 0.7], atol=1e-3)
+    assert found.shares == pytest.approx({"left": 0.3, "right": 0.7}, abs=1e-3)
     expected = np.log(0.3 * stats.norm.pdf(x, -4) + 0.7 * stats.norm.pdf(x, 4))
     np.testing.assert_allclose(found.terms[0], expected, atol=0.01)
-    assert found.candidates == [left, right]
 
 
 def test_screening_keeps_what_makes_the_average_better() -> None:
@@ -226,6 +225,30 @@ def test_what_does_not_suit_is_not_fitted() -> None:
     chosen = screened(data(), unsuited, Fake("other", normal(1)))
     assert (names(chosen), unsuited.fits) == (["other"], [])
     assert list(chosen.scores) == ["other"]
+
+
+# repetitions
+
+
+def test_repetitions_are_averaged() -> None:
+    rows = data(200)
+    left, right = Fake("left", normal(-1)), Fake("right", normal(1))
+    runs = [measured(rows, left), measured(rows, left, right, count=5, seed=1)]
+    both = Measured.together(runs)
+    np.testing.assert_allclose(both.terms, (runs[0].terms + runs[1].terms) / 2)
+    np.testing.assert_allclose(both.gap, (runs[0].gap + runs[1].gap) / 2)
+    np.testing.assert_allclose(both.means, torch.stack([run.terms.mean(1) for run in runs]))
+    assert both.shares["left"] == pytest.approx((1 + runs[1].shares["left"]) / 2)
+    assert both.shares["right"] == pytest.approx(runs[1].shares["right"] / 2)
+    assert both.folds == 5
+    assert both.tail == pytest.approx((runs[0].tail + runs[1].tail) / 2)
+
+
+def test_one_run_together_is_itself() -> None:
+    run = measured(data(100), Fake("fake", normal()))
+    both = Measured.together([run])
+    assert both.terms.equal(run.terms)
+    assert (both.shares, both.parameters, both.folds, both.tail) == (run.shares, run.parameters, run.folds, run.tail)
 
 
 # networks
@@ -322,4 +345,5 @@ def test_weights_come_from_held_out_rows() -> None:
     """Memory would have all of the weight on training rows; it gets what held-out rows give it."""
     rows, honest = data(), Fake("honest", normal())
     held = torch.stack([torch.full((300,), UNSEEN).double(), normal()(rows.continuous[:, 0])])
-    np.testing.assert_allclose(measured(rows, Memory(), honest).weights, weights(held), rtol=1e-9)
+    shares = measured(rows, Memory(), honest).shares
+    assert list(shares.values()) == pytest.approx(weights(held).tolist(), rel=1e-9)

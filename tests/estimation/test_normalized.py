@@ -76,15 +76,14 @@ def test_error_and_pointwise_values(codes: tuple[Codes, Codes]) -> None:
 
 def test_a_copy_of_labels_tells_all() -> None:
     x = ["a", "b", "c", "b"] * 50
-    assert normalized_mutual_information(x, x, by="min", effort="quick").value == pytest.approx(1, abs=0.02)
+    assert normalized_mutual_information(x, x, by="min", effort="quick").value == pytest.approx(1, abs=0.03)
 
 
 def test_a_copy_of_numbers_tells_all() -> None:
     x, _ = pair(0.5, 200)
     with pytest.warns(MeasurementWarning, match="the answer is probably inf"):
         estimate = normalized_mutual_information(x, 3 * x, effort="quick")
-    assert estimate.value == 1
-    assert math.isnan(estimate.stderr)
+    assert (estimate.value, estimate.stderr) == (1, 0)
 
 
 def test_declared_columns(codes: tuple[Codes, Codes]) -> None:

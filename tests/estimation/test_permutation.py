@@ -34,25 +34,25 @@ def strong() -> PermutationTest:
 
 def test_level() -> None:
     found = [
-        permutation_test(*independent(100, seed), permutations=19, method="gaussian", seed=seed).p_value
+        permutation_test(*independent(100, seed), permutations=9, method="gaussian", seed=seed).p_value
         for seed in range(40)
     ]
     assert sum(p <= 0.1 for p in found) <= stats.binom(40, 0.1).ppf(0.999)
-    assert sum(p > 0.5 for p in found) >= stats.binom(40, 0.45).ppf(0.001)  # and is not always low
+    assert sum(p > 0.5 for p in found) >= stats.binom(40, 0.5).ppf(0.001)  # and is not always low
 
 
 def test_level_of_classes() -> None:
     def p_value(seed: int) -> float:
         x, y = independent(100, seed)
-        return permutation_test(x > 0, y > 0.3, permutations=19, method="gaussian", seed=seed).p_value
+        return permutation_test(x > 0, y > 0.3, permutations=9, method="counts", seed=seed).p_value
 
     assert sum(p_value(seed) <= 0.1 for seed in range(40)) <= stats.binom(40, 0.1).ppf(0.999)
 
 
 @pytest.mark.slow
 def test_level_of_the_default() -> None:
-    found = [permutation_test(*independent(100, seed, 2), permutations=99, seed=seed).p_value for seed in range(100)]
-    assert sum(p <= 0.1 for p in found) <= stats.binom(100, 0.1).ppf(0.999)
+    found = [permutation_test(*independent(100, seed, 2), permutations=19, seed=seed).p_value for seed in range(40)]
+    assert sum(p <= 0.1 for p in found) <= stats.binom(40, 0.1).ppf(0.999)
 
 
 def test_power(strong: PermutationTest) -> None:
@@ -66,7 +66,7 @@ def test_power_in_weak_relations() -> None:
         x, noise = independent(300, seed)
         return permutation_test(x, 0.4 * x + noise, permutations=19, method="gaussian", seed=seed).p_value
 
-    assert sum(p_value(seed) == 0.05 for seed in range(10)) >= 8
+    assert sum(p_value(seed) == 0.05 for seed in range(6)) >= 5
 
 
 @pytest.mark.parametrize(
