@@ -12,6 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import measuring
 from benchmarks.growth import exponents
 from benchmarks.information import Pair, knife_against_mine, knife_against_textbook
 from benchmarks.memory import peak_memory
@@ -31,6 +32,7 @@ def full() -> Iterator[Row]:
     yield from exponents(Size(256, 64, 16), factors=(1, 2, 4, 8), rounds=10)
     yield knife_against_mine(Pair(128, 128, 20), rounds=15, most=2)
     yield knife_against_textbook(Pair(128, 128, 20), rounds=10, least=15)
+    yield from measuring.full()
 
 
 def quick() -> Iterator[Row]:
@@ -43,6 +45,7 @@ def quick() -> Iterator[Row]:
     yield from exponents(size, factors=(1, 2), rounds=1)
     yield knife_against_mine(Pair(*size), rounds=1, most=0)
     yield knife_against_textbook(Pair(*size), rounds=1, least=0)
+    yield measuring.seconds(50, 1, "quick", most=0)
 
 
 def main(
