@@ -92,6 +92,11 @@ def screen(
     order = torch.randperm(len(data), generator=generator)
     held, train = data.rows(order[: len(data) // 5][:HELD]), data.rows(order[len(data) // 5 :][:TRAINING])
     suitable = [one for one in candidates if one.suits(train, question)]
+    if not suitable:
+        raise ValueError(
+            f"method is {candidates[0].family!r}, which cannot measure {question.quantity} of these columns from "
+            f"{len(train)} training rows; expected one that can. Pass method='auto'"
+        )
     tried: list[Candidate] = []
     fitted: list[Fitted] = []
     terms: list[Tensor] = []
@@ -119,6 +124,8 @@ def _average(terms: Sequence[Tensor]) -> Tensor:
 def _wins(now: Tensor, before: Tensor) -> bool:
     """Whether log-densities (N,) are better than others by something, and beyond chance."""
     gain = now - before
+    if len(gain) < 2:
+        return False
     return float(gain.mean()) > max(WINS, SURE * float(gain.std()) / math.sqrt(len(gain)))
 
 

@@ -8,11 +8,18 @@ import torch
 
 from infoknife.estimation.answers import answer, half_of, infinite, nothing
 from infoknife.estimation.candidates.catalogue import EFFORTS, Effort, candidates
-from infoknife.estimation.crossfit import Measured, Progress, Screened, measure, screen
+from infoknife.estimation.crossfit import Measured, Progress, measure, screen
 from infoknife.estimation.data import Columns, Data, Question, gather
 from infoknife.estimation.declared import declared
 from infoknife.estimation.estimate import UNITS, Estimate, Unit
-from infoknife.estimation.relations import dependent_columns, deterministic, duplicated_rows, without_dependent
+from infoknife.estimation.relations import (
+    beside,
+    beyond,
+    dependent_columns,
+    deterministic,
+    duplicated_rows,
+    without_dependent,
+)
 from infoknife.estimation.support import box, certify
 from infoknife.estimation.tables import Table, aligned, table
 from infoknife.inputs import one_of
@@ -63,7 +70,7 @@ def entropy(
         >>> low < math.log(2 * math.pi * math.e) < high
         True
     """
-    one_of("unit", unit, tuple(UNITS))
+    _check_options(unit, method, effort)
     told = declared(discrete, {"x": x, "given": given}, "x")
     tx = table(x, "x", discrete=told["x"])
     tz = None if given is None else table(given, "given", discrete=told["given"])
@@ -76,12 +83,15 @@ def entropy(
     tz = None if tz is None else without_dependent(tz)
     data, (cx, cz) = gather(tx, tz)
     question = Question(quantity, cx, cz)
-    measured, scores = _measured(data, question, method, effort, seed, progress)
+    tell = progress or _silent
+    measured, scores = _measured(data, question, method, effort, seed, tell if ends is None else _part(tell, 0.0, 0.7))
     estimate = answer(measured, scores, question, unit, (tx, tz), half=0.0, bound="upper")
     if ends is None:
         return estimate
     tried, generator = candidates(method, effort), _generator(seed)
-    return replace(estimate, certificate=certify(data, question, tried, ends, generator, progress or _silent))
+    certificate = certify(data, question, tried, ends, generator, _part(tell, 0.7, 0.3))
+    tell(1.0, "done")
+    return replace(estimate, certificate=certificate)
 
 
 def mutual_information(
@@ -124,15 +134,18 @@ def mutual_information(
         >>> low < 0.5 * math.log(2) < high
         True
     """
-    one_of("unit", unit, tuple(UNITS))
+    _check_options(unit, method, effort)
     told = declared(discrete, {"x": x, "y": y, "given": given}, "y")
     tx, ty = table(x, "x", discrete=told["x"]), table(y, "y", discrete=told["y"])
     tz = None if given is None else table(given, "given", discrete=told["given"])
     aligned(x=tx, y=ty, given=tz)
     quantity = "mutual information" if tz is None else "conditional mutual information"
-    if tz is not None and (known := deterministic(tz, tx) or deterministic(tz, ty)) is not None:
-        return nothing(unit, quantity, (tx, ty, tz), known)
-    why = deterministic(tx, ty) or deterministic(ty, tx)
+    if tz is not None:
+        (tx, of_x), (ty, of_y) = beyond(tx, tz), beyond(ty, tz)
+        if not (tx.continuous_names + tx.discrete_names and ty.continuous_names + ty.discrete_names):
+            return nothing(unit, quantity, (tx, ty, tz), of_x or of_y or "")
+    known_x, known_y = (tx, ty) if tz is None else (beside(tx, tz), beside(ty, tz))
+    why = deterministic(known_x, ty) or deterministic(known_y, tx)
     if why is not None:
         return infinite(math.inf, unit, quantity, (tx, ty, tz), why)
     tz = None if tz is None else without_dependent(tz)
@@ -171,7 +184,7 @@ def total_correlation(
         >>> abs(float(total_correlation(x, effort="quick"))) < 0.02
         True
     """
-    one_of("unit", unit, tuple(UNITS))
+    _check_options(unit, method, effort)
     tx = table(x, "x", discrete=declared(discrete, {"x": x}, "x")["x"])
     if tx.continuous.shape[1] + tx.discrete.shape[1] < 2:
         raise ValueError("x has 1 column; expected at least 2, which can tell about each other. Pass more columns")
@@ -192,7 +205,6 @@ def _measured(
 
     The second part has the scores of all candidates.
     """
-    one_of("effort", effort, tuple(EFFORTS))
     generator, tell = _generator(seed), progress or _silent
     times = REPEATS if len(data) <= FEW else 1
     runs, scores = [], []
@@ -209,23 +221,17 @@ def _run(
     data: Data, question: Question, method: str, effort: str, generator: torch.Generator, tell: Progress
 ) -> tuple[Measured, dict[str, float]]:
     """Choose on one division of the rows, then cross-fit those candidates that matter."""
-    screened = _screened(data, question, method, effort, generator, _part(tell, 0.0, 0.4))
+    screened = screen(data, question, candidates(method, effort), generator, _part(tell, 0.0, 0.4))
     plan = EFFORTS[effort]
     some = any(one.is_network for one in screened.candidates)
     count = min(plan.network_folds if some else plan.folds, len(data))
     return measure(data, question, screened.candidates, count, generator, _part(tell, 0.4, 0.6)), screened.scores
 
 
-def _screened(
-    data: Data, question: Question, method: str, effort: str, generator: torch.Generator, progress: Progress
-) -> Screened:
-    tried = candidates(method, effort)
-    if not any(one.suits(data, question) for one in tried):
-        raise ValueError(
-            f"method is {method!r}, which cannot measure {question.quantity} of these columns and {len(data)} rows; "
-            f"expected one that can. Pass method='auto'"
-        )
-    return screen(data, question, tried, generator, progress)
+def _check_options(unit: str, method: str, effort: str) -> None:
+    """Refuse unknown names before anything is measured."""
+    one_of("unit", unit, tuple(UNITS))
+    candidates(method, effort)
 
 
 def _generator(seed: int | None) -> torch.Generator:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from infoknife.estimation.tables import Table
 
-__all__ = ["dependent_columns", "deterministic", "duplicated_rows", "without_dependent"]
+__all__ = ["beside", "beyond", "dependent_columns", "deterministic", "duplicated_rows", "without_dependent"]
 
 ROUNDING = 16  # units of rounding that a linear relation may be off
 CURVE_ROWS = (100, 4096)  # so many rows show a curve, fewer may lie in order by chance; more only cost time
@@ -71,6 +71,32 @@ def without_dependent(x: Table, beside: Table | None = None) -> Table:
             kept.append(i)
     names = tuple(x.continuous_names[i] for i in kept)
     return replace(x, continuous=x.continuous[:, kept], continuous_names=names)
+
+
+def beside(x: Table, y: Table) -> Table:
+    """Two tables as one, with the name of the first."""
+    return replace(
+        x,
+        continuous=torch.cat([x.continuous, y.continuous], 1),
+        discrete=torch.cat([x.discrete, y.discrete], 1),
+        continuous_names=x.continuous_names + y.continuous_names,
+        discrete_names=x.discrete_names + y.discrete_names,
+        labels=x.labels + y.labels,
+    )
+
+
+def beyond(x: Table, given: Table) -> tuple[Table, str | None]:
+    """Leave out continuous columns that are functions of a condition, and say what was found about the last of them.
+
+    They tell nothing that the condition does not tell.
+    """
+    kept, found = [], None
+    for j, name in enumerate(x.continuous_names):
+        why = deterministic(given, replace(x, continuous=x.continuous[:, [j]], continuous_names=(name,)))
+        kept += [] if why else [j]
+        found = why or found
+    names = tuple(x.continuous_names[j] for j in kept)
+    return replace(x, continuous=x.continuous[:, kept], continuous_names=names), found
 
 
 def deterministic(x: Table, y: Table) -> str | None:

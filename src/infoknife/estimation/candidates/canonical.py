@@ -47,7 +47,7 @@ class _Side(NamedTuple):
 
 
 Sides = tuple[_Side, _Side]
-Dictionary = Callable[[Tensor, Tensor], tuple[Features, Features] | None]
+Dictionary = Callable[[Tensor, Tensor, int], tuple[Features, Features] | None]
 Way = tuple[type[Coordinates], Dictionary]
 
 
@@ -93,7 +93,7 @@ class Canonical(Candidate):
         rest = data.rows(seen)
         best, chosen = -math.inf, None
         for way in self.ways or WAYS:
-            sides = _canonical(finding, question, way)
+            sides = _canonical(finding, question, way, anyway=self.ways is not None)
             for few in () if sides is None else self._parts(sides):
                 values = [side(rest) for side in few]
                 score = _gaussian_dependence(values[0], values[1]) - 0.5 * values[0].shape[1] ** 2 / len(rest)
@@ -130,13 +130,16 @@ def dependence(own: Tensor, paired: Tensor) -> Tensor:
     return -nn.functional.softplus(-own) - nn.functional.softplus(paired).mean(0)
 
 
-def _canonical(data: Data, question: Question, way: Way) -> Sides | None:
-    """Canonical features in some coordinates, of some functions; ``None`` if there are too few rows for them."""
+def _canonical(data: Data, question: Question, way: Way, anyway: bool) -> Sides | None:
+    """Canonical features in some coordinates, of some functions.
+
+    ``None`` if there are too few rows for them, unless they are taken anyway: a fold may lack a row or two.
+    """
     coordinates, dictionary = way
     columns = (question.condition, question.target)
     maps = [coordinates().fit(data.continuous[:, side.continuous]) for side in columns]
     rows = [_near(m, data.continuous[:, side.continuous]) for m, side in zip(maps, columns, strict=True)]
-    features = dictionary(rows[0], rows[1])
+    features = dictionary(rows[0], rows[1], 0 if anyway else ROWS_EACH)
     if features is None:
         return None
     values = [one(u) for one, u in zip(features, rows, strict=True)]
@@ -146,29 +149,29 @@ def _canonical(data: Data, question: Question, way: Way) -> Sides | None:
     return first, second
 
 
-def _radial(u: Tensor, v: Tensor) -> tuple[Features, Features]:
+def _radial(u: Tensor, v: Tensor, least: int) -> tuple[Features, Features]:
     return Radial(u), Radial(v)
 
 
-def _additive(u: Tensor, v: Tensor) -> tuple[Features, Features] | None:
+def _additive(u: Tensor, v: Tensor, least: int) -> tuple[Features, Features] | None:
     """Functions of single coordinates of both variables."""
-    if max(w.shape[1] for w in (u, v)) * DEGREE * ROWS_EACH > len(u):
+    if max(w.shape[1] for w in (u, v)) * DEGREE * least > len(u):
         return None
     return Additive(DEGREE), Additive(DEGREE)
 
 
-def _quadratic(u: Tensor, v: Tensor) -> tuple[Features, Features] | None:
+def _quadratic(u: Tensor, v: Tensor, least: int) -> tuple[Features, Features] | None:
     """All quadratic polynomials of both variables."""
-    if max(Polynomial.count(w.shape[1], 2) for w in (u, v)) * ROWS_EACH > len(u):
+    if max(Polynomial.count(w.shape[1], 2) for w in (u, v)) * least > len(u):
         return None
     first, second = (Polynomial(torch.eye(w.shape[1]).to(w), 2) for w in (u, v))
     return first, second
 
 
-def _higher(u: Tensor, v: Tensor, degree: int) -> tuple[Features, Features] | None:
+def _higher(u: Tensor, v: Tensor, least: int, degree: int) -> tuple[Features, Features] | None:
     """Polynomials along the directions in which the most correlated quadratic ones vary."""
-    quadratic = _quadratic(u, v)
-    if quadratic is None or Polynomial.count(DIRECTIONS, degree) * ROWS_EACH > len(u):
+    quadratic = _quadratic(u, v, least)
+    if quadratic is None or Polynomial.count(DIRECTIONS, degree) * least > len(u):
         return None
     weights = _correlated(quadratic[0](u), quadratic[1](v), 2)[1]
     first, second = (

@@ -21,8 +21,8 @@ Choose = Callable[[Question], Coordinates]
 DEGREES = (30.0, 12.0, 7.0, 4.5, 3.0, 2.0, 1.4, 1.0)
 MOST = 256  # kernels
 SEARCH = 12_000  # rows that choose the number of kernels, at most
-STARTS = 2  # of expectation maximisation, also in the search if there are
-FEW = 8  # kernels or less
+STARTS = 2  # of expectation maximisation, where there are
+FEW = 8  # kernels or less: more of them find their places from anywhere
 STEPS = (10, 10)  # of it before one start is chosen, and from there on
 SOME = 4000  # rows that choose the start
 GAIN = 0.001  # nats a row that twice as many kernels must bring
@@ -200,7 +200,7 @@ class GaussianMixture(Candidate):
         coordinates = self.coordinates(question).fit(data.continuous)
         u, _ = coordinates(data.continuous)
         prior, groups = u.shape[1] + 1.0, cells(data)
-        starts = STARTS if 1 < kernels <= FEW or not roughly else 1
+        starts = STARTS if 1 < kernels <= FEW else 1
         masses = [clusters(u, groups, kernels, generator) for _ in range(starts)]
         mixed = [Mixed.of_masses(mass, u, data.discrete, data.levels, prior=prior) for mass in masses]
         if len(masses[0]) > 1:

@@ -2,14 +2,14 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar, final
 
 import torch
 from torch import Tensor, nn
 
 from infoknife.densities import Density
-from infoknife.densities.start import redraw
 from infoknife.estimation.candidates.base import Candidate, Fitted
 from infoknife.estimation.coordinates import Coordinates, normal
 from infoknife.estimation.data import Columns, Data, Question
@@ -93,7 +93,8 @@ class NetworkDensity(_Network):
         for columns in conditions:
             v = _condition(u, data, columns)
             t = u[:, question.target.continuous]
-            density = self.build(t.shape[1], v.shape[1] or None).to(u.device)
+            with _seeded(generator):
+                density = self.build(t.shape[1], v.shape[1] or None).to(u.device)
             densities.append(self._train(density, (t, v) if v.shape[1] else (t,), generator))
         return _DensityFitted(question, coordinates, conditions, densities)
 
@@ -144,9 +145,9 @@ class Classifier(_Network):
             if v is None or v.shape[1] == 0:
                 models.append(_Frequencies(labels, classes))
             else:
-                models.append(
-                    self._train(_Softmax(v.shape[1], classes, generator).to(v.device), (v, labels), generator)
-                )
+                with _seeded(generator):
+                    model = _Softmax(v.shape[1], classes).to(v.device)
+                models.append(self._train(model, (v, labels), generator))
         return _ClassesFitted(question, coordinates, models)
 
 
@@ -170,12 +171,11 @@ class _ClassesFitted(Fitted):
 class _Softmax(nn.Module):
     """Log-probabilities of classes: a linear model and a network beside it."""
 
-    def __init__(self, features: int, classes: int, generator: torch.Generator) -> None:
+    def __init__(self, features: int, classes: int) -> None:
         super().__init__()
         self.linear = nn.Linear(features, classes)
         self.network = MLP(features, classes, (64, 64), nn.SiLU)
         with torch.no_grad():
-            redraw(self.network, generator)
             for parameter in (*self.linear.parameters(), *self.network.last.parameters()):
                 parameter.zero_()
 
@@ -197,6 +197,14 @@ class _Frequencies(nn.Module):
     def forward(self, v: Tensor, labels: Tensor, reduce: bool = True) -> Tensor:
         """All of -log q(label) (N,)."""
         return -self.log_prob[labels]
+
+
+@contextmanager
+def _seeded(generator: torch.Generator) -> Iterator[None]:
+    """Let modules that start at random start from a generator, and leave the global one as it is."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(torch.randint(2**31, (), generator=generator)))
+        yield
 
 
 def _labels(data: Data, target: Columns) -> Tensor:
