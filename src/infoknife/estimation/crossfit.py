@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from infoknife.estimation.candidates.base import Candidate, Fitted
-from infoknife.estimation.candidates.canonical import Canonical, dependence
+from infoknife.estimation.candidates.canonical import dependence
 from infoknife.estimation.data import Data, Question, folds
 from infoknife.estimation.stacking import stacked, weights
 
@@ -100,7 +100,7 @@ def screen(
     tried: list[Candidate] = []
     fitted: list[Fitted] = []
     terms: list[Tensor] = []
-    for i, candidate in enumerate(one for one in suitable if not isinstance(one, Canonical)):
+    for i, candidate in enumerate(one for one in suitable if one.is_density):
         progress(i / len(suitable), candidate.name)
         one = candidate.fit(train, question, generator)
         tried, fitted, terms = [*tried, candidate], [*fitted, one], [*terms, one.terms(held)]
@@ -108,7 +108,7 @@ def screen(
             break
     densities = _kept(tried, fitted, terms) if tried else None
     for candidate in suitable:
-        if isinstance(candidate, Canonical):
+        if not candidate.is_density:
             progress(1.0, candidate.name)
             return _larger(densities, candidate, candidate.fit(train, question, generator), held, generator)
     assert densities is not None

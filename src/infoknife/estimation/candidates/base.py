@@ -48,6 +48,7 @@ class Candidate(ABC):
 
     name: str
     is_network: ClassVar[bool] = False  # trained by gradient: tried after the others, on fewer folds
+    is_density: ClassVar[bool] = True  # of all columns, so that its likelihood can be compared with that of others
 
     @property
     def family(self) -> str:

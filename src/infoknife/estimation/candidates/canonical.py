@@ -74,6 +74,7 @@ class Canonical(Candidate):
     """
 
     name = "canonical"
+    is_density = False
 
     def __init__(
         self, ways: tuple[Way, ...] | None = None, pairs: int | None = None, kernels: int | None = None

@@ -1,4 +1,4 @@
-"""A candidate for densities that are constant on ellipsoids: balls, shells, and tails of any weight."""
+"""A candidate for densities that are constant on ellipsoids: balls, shells, and tails that have a covariance."""
 
 import math
 from typing import final
@@ -21,7 +21,7 @@ class Elliptical(Candidate):
     r"""A density of the distance from the centre alone, $q(u) = \lvert L \rvert\, q_r(r) / (S_d\, r^{d-1})$.
 
     With $r = \lVert L(u - m) \rVert$, and $S_d$ the surface of the unit sphere. The density of r is learned in its
-    normal coordinates, so that it may end sharply or have any tail.
+    normal coordinates, so that it may end sharply.
     """
 
     name = "elliptical"
