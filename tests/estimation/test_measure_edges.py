@@ -65,3 +65,16 @@ def test_few_rows_with_a_support() -> None:
 def test_methods_are_checked_where_the_answer_is_infinite() -> None:
     with pytest.raises(ValueError, match="method is 'foo'"):
         mutual_information(X, X, method="foo")
+
+
+@pytest.mark.parametrize("support", [(-math.inf, math.inf), (0, math.nan), (5, -5)])
+def test_supports_are_boxes(support: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="expected finite ends, low below high"):
+        entropy(X, support=support)
+
+
+def test_seeds_are_whole_numbers() -> None:
+    with pytest.raises(TypeError, match=r"seed is 1\.5"):
+        entropy(X, seed=1.5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"seed is 1\.5"):
+        permutation_test(X, Y, seed=1.5)  # type: ignore[arg-type]

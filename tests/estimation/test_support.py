@@ -118,7 +118,7 @@ def test_what_is_no_box(support: Any) -> None:
 
 @pytest.mark.parametrize(
     ("support", "rows"),
-    [((0, 0.5), "1 of 50 rows, the first in row 7"), ((1, 0), "50 of 50"), ((math.nan, 1), "50 of")],
+    [((0, 0.5), "1 of 50 rows, the first in row 7"), ((2, 3), "50 of 50")],
 )
 def test_rows_outside(support: Any, rows: str) -> None:
     x = 0.4 * uniform(50) + 0.05

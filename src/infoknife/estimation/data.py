@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from infoknife.estimation.tables import Table
+from infoknife.inputs import check_whole
 
-__all__ = ["Columns", "Data", "Question", "folds", "gather"]
+__all__ = ["Columns", "Data", "Question", "folds", "gather", "seeded"]
 
 
 class Columns(NamedTuple):
@@ -102,6 +103,11 @@ def gather(*tables: Table | None) -> tuple[Data, list[Columns]]:
     continuous = torch.cat([one.continuous.double() for one in there], 1)
     discrete = torch.cat([one.discrete for one in there], 1).to(continuous.device)
     return Data(continuous, discrete, tuple(level for one in there for level in one.levels)), places
+
+
+def seeded(seed: int | None) -> torch.Generator:
+    """Give the generator of everything random in a measurement; ``None`` is 0, so that answers repeat."""
+    return torch.Generator().manual_seed(0 if seed is None else check_whole("seed", seed))
 
 
 def folds(rows: int, count: int, generator: torch.Generator) -> list[Tensor]:

@@ -9,7 +9,7 @@ import torch
 from infoknife.estimation.answers import answer, half_of, infinite, nothing
 from infoknife.estimation.candidates.catalogue import EFFORTS, Effort, candidates
 from infoknife.estimation.crossfit import Measured, Progress, measure, screen
-from infoknife.estimation.data import Columns, Data, Question, gather
+from infoknife.estimation.data import Columns, Data, Question, gather, seeded
 from infoknife.estimation.declared import declared
 from infoknife.estimation.estimate import UNITS, Estimate, Unit
 from infoknife.estimation.relations import (
@@ -88,7 +88,7 @@ def entropy(
     estimate = answer(measured, scores, question, unit, (tx, tz), half=0.0, bound="upper")
     if ends is None:
         return estimate
-    tried, generator = candidates(method, effort), _generator(seed)
+    tried, generator = candidates(method, effort), seeded(seed)
     certificate = certify(data, question, tried, ends, generator, _part(tell, 0.7, 0.3))
     tell(1.0, "done")
     return replace(estimate, certificate=certificate)
@@ -205,7 +205,7 @@ def _measured(
 
     The second part has the scores of all candidates.
     """
-    generator, tell = _generator(seed), progress or _silent
+    generator, tell = seeded(seed), progress or _silent
     times = REPEATS if len(data) <= FEW else 1
     runs, scores = [], []
     for i in range(times):
@@ -232,10 +232,6 @@ def _check_options(unit: str, method: str, effort: str) -> None:
     """Refuse unknown names before anything is measured."""
     one_of("unit", unit, tuple(UNITS))
     candidates(method, effort)
-
-
-def _generator(seed: int | None) -> torch.Generator:
-    return torch.Generator().manual_seed(0 if seed is None else seed)
 
 
 def _part(tell: Progress, start: float, width: float) -> Progress:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from infoknife.estimation.candidates.catalogue import Effort, candidates
 from infoknife.estimation.crossfit import screen
-from infoknife.estimation.data import Columns, Question, gather
+from infoknife.estimation.data import Columns, Question, gather, seeded
 from infoknife.estimation.declared import declared
 from infoknife.estimation.tables import aligned, table
 from infoknife.inputs import check_count
@@ -73,7 +73,7 @@ def permutation_test(
     aligned(x=tx, y=ty)
     data, (cx, cy) = gather(tx, ty)
     question = Question("mutual information", cy, cx, Columns())
-    generator = torch.Generator().manual_seed(0 if seed is None else seed)
+    generator = seeded(seed)
     order = torch.randperm(len(data), generator=generator)
     learning, testing = data.rows(order[: len(data) // 2]), data.rows(order[len(data) // 2 :][:ROWS])
     screened = screen(learning, question, candidates(method, effort), generator, lambda part, words: None)

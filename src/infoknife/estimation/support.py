@@ -34,6 +34,8 @@ def box(support: Any, x: Table) -> Tensor:
             f"support is {support!r}; expected (low, high), numbers or one for each of the "
             f"{len(x.continuous_names)} columns, as (0, 1)"
         ) from error
+    if not bool((ends.isfinite().all(0) & (ends[0] < ends[1])).all()):
+        raise ValueError(f"support is {support!r}; expected finite ends, low below high, as (0, 1)")
     values = x.continuous.double()
     outside = (~((values >= ends[0].to(values)) & (values <= ends[1].to(values)))).any(1)
     if bool(outside.any()):
