@@ -12,6 +12,7 @@ from infoknife.estimation import (
     total_correlation,
 )
 from infoknife.information import MutualInformation, mi
+from infoknife.regularizer import Regularizer, RegularizerWarning, annealed
 from infoknife.training import History, fit
 from infoknife.transforms import Standardize, Whiten
 
@@ -26,10 +27,13 @@ __all__ = [
     "Logistic",
     "MutualInformation",
     "Parzen",
+    "Regularizer",
+    "RegularizerWarning",
     "Schraudolph",
     "Standardize",
     "Whiten",
     "__version__",
+    "annealed",
     "entropy",
     "estimation",
     "experiments",

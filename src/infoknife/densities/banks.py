@@ -5,17 +5,23 @@ coordinate of a block changes the log-density by about one: $1/\sqrt d$ for mean
 lower triangle. So one learning rate serves all dimensions, and Adam's noise does not grow with $d^2$.
 """
 
+import math
 from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
 
 from infoknife.densities.covariance import Covariance, Shape, in_plain_units
+from infoknife.densities.revival import Revived
 from infoknife.densities.start import SPREAD, start
 from infoknife.inputs import is_transformed
 from infoknife.kernels import Units
 
 __all__ = ["Bank", "ClassKernels", "SharedKernels", "some_rows"]
+
+MASS_MOMENTUM = 0.2  # of the running mass of kernels
+DEAD = 0.02  # a kernel with less than this part of its fair share of the mass is dead
+EXTREME = 9.2  # log-scales beyond it, four powers of ten, are out of all proportion to standardised data
 
 
 class Bank(nn.Module, ABC):
@@ -37,9 +43,15 @@ class Bank(nn.Module, ABC):
     def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         """Start as the paper does."""
 
+    def revive(self, u: Tensor, given: Tensor | None) -> Revived:
+        """Put kernels without mass where the rows u (N, d) are badly explained; those of a network follow it."""
+        return Revived()
+
 
 class SharedKernels(Bank):
     """M kernels for all points: the marginal density."""
+
+    mass: Tensor
 
     def __init__(self, components: int, covariance: Covariance) -> None:
         super().__init__()
@@ -51,6 +63,7 @@ class SharedKernels(Bank):
         self.names = tuple(covariance.sizes(components))
         for name, size in covariance.sizes(components).items():
             self.register_parameter(name, nn.Parameter(torch.zeros(size)))
+        self.register_buffer("mass", torch.full((components,), 1 / components))  # running, where it is looked after
 
     @property
     def shape(self) -> Shape:
@@ -88,6 +101,31 @@ class SharedKernels(Bank):
         self.means.copy_(u[some_rows(len(u), len(self.logits), generator).to(u.device)])
         for value in self.shape.values():
             value.copy_(0.01 * torch.randn(value.shape, generator=generator))
+
+    def revive(self, u: Tensor, given: Tensor | None) -> Revived:
+        """Follow the kernels' mass, and put those that have none at the rows u (N, d) that are least likely."""
+        with torch.enable_grad():
+            log_prob = self.log_prob(u.detach(), None)
+            (surplus,) = torch.autograd.grad(log_prob.mean(), self.logits)  # mass minus weight
+        self.mass = torch.lerp(self.mass, surplus + torch.softmax(self.logits.detach(), -1), MASS_MOMENTUM)
+        M = len(self.logits)
+        dead = (self.mass < DEAD / M).nonzero().flatten()[: len(u) // 2]
+        scales = self.shape["log_diagonal"].detach() * self.units.diagonal
+        extreme = (scales.abs() > EXTREME).double().mean().item()
+        moved = self._put(dead, u[log_prob.detach().argsort()[: len(dead)]]) if len(dead) else ()
+        return Revived(M, len(dead), extreme, moved)
+
+    @torch.no_grad()
+    def _put(self, kernels: Tensor, places: Tensor) -> tuple[tuple[Tensor, Tensor], ...]:
+        """Put kernels at places (K, d), with half a fair share of weight and the shape of the heaviest one."""
+        heaviest = self.mass.argmax()
+        self.logits[kernels] = torch.logsumexp(self.logits, -1) - math.log(2 * len(self.logits))
+        self.means[kernels] = (places / self.units.mean).to(self.means.dtype)
+        own = [value for value in self.shape.values() if len(value) == len(self.logits) or len(self.logits) == 1]
+        for value in own:
+            value[kernels] = value[heaviest].clone()
+        self.mass = self.mass.index_fill(0, kernels, 1 / len(self.logits))
+        return tuple((parameter, kernels) for parameter in (self.logits, self.means, *own))
 
     def get_extra_state(self) -> Tensor:
         """Give the units, which the parameters mean nothing without."""
@@ -129,6 +167,14 @@ class ClassKernels(Bank):
     def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         """Start every class as the paper does."""
         self._each(u, given, generator, "start_paper")
+
+    def revive(self, u: Tensor, given: Tensor | None) -> Revived:
+        """Look after every class that has at least two rows."""
+        assert given is not None
+        found, (_, parts) = Revived(), self._parts(given)
+        for label, rows in parts:
+            found = found.beside(self._banks()[label].revive(u[rows], None)) if len(rows) > 1 else found
+        return found
 
     def _banks(self) -> list[SharedKernels]:
         return [bank for bank in self.banks if isinstance(bank, SharedKernels)]

@@ -7,6 +7,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
+from infoknife.densities.revival import Revived
 from infoknife.inputs import check_count, class_codes, is_functional, matrix, one_of
 from infoknife.transforms import Standardize, Transform
 
@@ -98,6 +99,16 @@ class Density(nn.Module, ABC):
             self.initialized = torch.ones_like(self.initialized)
         return self
 
+    def revive(self, x: Tensor, given: Tensor | None = None) -> Revived:
+        """Look after kernels without mass: those found are put at the rows of x (N, dim) that are least likely.
+
+        For a density that follows moving data, every now and then; ``Regularizer`` does it.
+        """
+        x, given = self._checked(x, given)
+        with full_precision(x.device.type):
+            x = x.detach().to(torch.promote_types(x.dtype, torch.float32))
+            return self._revive(self.transform(x)[0], self._coordinates(given, x.dtype))
+
     def extra_repr(self) -> str:
         """Dimensions, for ``repr``."""
         parts = [f"dim={self.dim}"]
@@ -120,6 +131,10 @@ class Density(nn.Module, ABC):
 
     def _fit_transform(self, x: Tensor) -> None:
         self.transform.initialize(x)
+
+    def _revive(self, u: Tensor, given: Tensor | None) -> Revived:
+        """Look after kernels, in the transform's coordinates; most densities have none that can die."""
+        return Revived()
 
     def _evaluate(self, x: Tensor, given: Tensor | None) -> Tensor:
         with full_precision(x.device.type):  # the computation follows the precision of x, but for half precision

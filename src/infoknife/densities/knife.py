@@ -10,6 +10,7 @@ from infoknife.densities.banks import Bank, ClassKernels, SharedKernels
 from infoknife.densities.base import Density
 from infoknife.densities.conditional import TrunkKernels, paper_kernels
 from infoknife.densities.covariance import COVARIANCES, Covariance, LowRank
+from infoknife.densities.revival import Revived
 from infoknife.inputs import check_count, one_of
 from infoknife.transforms import Whiten
 
@@ -121,6 +122,9 @@ class KNIFE(Density):
 
     def _sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
         return self.bank.sample(n, given, generator)
+
+    def _revive(self, u: Tensor, given: Tensor | None) -> Revived:
+        return self.bank.revive(u, given)
 
     def _initialize(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         start = self.bank.start_paper if self.init == "paper" else self.bank.start

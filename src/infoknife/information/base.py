@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from infoknife.densities.base import check_count, full_precision, generator_of, kept
+from infoknife.densities.revival import Revived
 from infoknife.inputs import class_codes, is_functional, matrix
 from infoknife.transforms import Standardize, Transform
 
@@ -106,6 +107,12 @@ class MutualInformation(nn.Module, ABC):
         """Give parameter groups for any torch optimiser; parts that learn at another rate say so."""
         return [{"params": list(self.parameters()), "lr": lr}]
 
+    def revive(self, x: Tensor, y: Tensor) -> Revived:
+        """Look after kernels without mass, as ``Density.revive`` does, for the densities inside."""
+        x, y = self._checked(x, y)
+        with full_precision(x.device.type):
+            return self._revive(*self._coordinates(x.detach(), y.detach()))
+
     def extra_repr(self) -> str:
         """Dimensions and bound, for ``repr``."""
         parts = [(name, getattr(self, name)) for name in ("x_dim", "y_dim", "y_classes", "bound")]
@@ -125,6 +132,10 @@ class MutualInformation(nn.Module, ABC):
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         """Set the parameters from standardised rows; networks may stay as they are."""
+
+    def _revive(self, x: Tensor, y: Tensor) -> Revived:
+        """Look after kernels, in standardised coordinates; critics and networks have none."""
+        return Revived()
 
     def _checked(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
         x = matrix(x, "x", dim=self.x_dim)

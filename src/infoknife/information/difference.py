@@ -8,6 +8,7 @@ from torch import Tensor
 
 from infoknife.densities import KNIFE, Density, Gaussian, Logistic, Schraudolph
 from infoknife.densities.base import one_of
+from infoknife.densities.revival import Revived
 from infoknife.information.base import Facts, MutualInformation
 
 __all__ = ["ClassDifference", "Difference", "JointDifference", "seed_from"]
@@ -90,6 +91,10 @@ class Difference(MutualInformation):
         loss: Tensor = self.marginal(target) + self.conditional(target, condition)
         return loss
 
+    def _revive(self, x: Tensor, y: Tensor) -> Revived:
+        target, condition = self._sides(x, y)
+        return self.marginal.revive(target).beside(self.conditional.revive(target, condition))
+
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         target, condition = self._sides(x, y)
         self.marginal.initialize(target, seed=seed_from(generator))
@@ -132,6 +137,10 @@ class JointDifference(MutualInformation):
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         loss: Tensor = self.x_density(x) + self.y_density(y) + self.joint(torch.cat([x, y], -1))
         return loss
+
+    def _revive(self, x: Tensor, y: Tensor) -> Revived:
+        joint = self.joint.revive(torch.cat([x, y], -1))
+        return self.x_density.revive(x).beside(self.y_density.revive(y)).beside(joint)
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         parts = (self.x_density, x), (self.y_density, y), (self.joint, torch.cat([x, y], -1))
@@ -198,6 +207,9 @@ class ClassDifference(MutualInformation):
             self.frequencies = torch.lerp(self.frequencies, self._counts(y) / len(y), self.momentum)
         loss: Tensor = self.conditional(x, y)
         return loss
+
+    def _revive(self, x: Tensor, y: Tensor) -> Revived:
+        return self.conditional.revive(x, y)
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         counts = self._counts(y) + 0.5  # a class that is not there yet keeps a little weight

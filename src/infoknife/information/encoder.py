@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from infoknife.densities.base import one_of
+from infoknife.densities.revival import Revived
 from infoknife.information.base import Facts, MutualInformation
 from infoknife.information.difference import DENSITIES, seed_from
 from infoknife.transforms import Identity
@@ -59,6 +60,9 @@ class EncoderDifference(_Encoder):
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         loss: Tensor = self.marginal(x)
         return loss
+
+    def _revive(self, x: Tensor, y: Tensor) -> Revived:
+        return self.marginal.revive(x)
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         self.marginal.initialize(x, seed=seed_from(generator))

@@ -6,6 +6,7 @@ from torch import Tensor
 from infoknife import kernels
 from infoknife.densities.banks import SharedKernels
 from infoknife.densities.covariance import Full, in_plain_units
+from infoknife.densities.revival import Revived
 from infoknife.densities.start import precision_factor
 from infoknife.information.base import Facts
 from infoknife.information.chain import FLOOR, factor_of
@@ -46,6 +47,9 @@ class JointKNIFE(ChainKNIFE):
 
     def _start(self, w: Tensor, generator: torch.Generator) -> None:
         self.bank.start(self._whitened(w), None, generator)
+
+    def _revive(self, x: Tensor, y: Tensor) -> Revived:
+        return self.bank.revive(self._whitened(self._columns(x, y)[0]), None)
 
     def _likelihood(self, conditional: Tensor, marginal: Tensor, w: Tensor) -> Tensor:
         return super()._likelihood(conditional, marginal, w) - self.bank.log_prob(self._whitened(w), None).mean()

@@ -1,0 +1,97 @@
+"""How an estimator keeps up with a distribution that moves: more inner steps when behind, kernels put anew."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from torch.optim import Optimizer
+
+from infoknife.densities import Density
+from infoknife.information import MutualInformation
+from infoknife.regularizer.optimizers import forget
+
+__all__ = ["Follower"]
+
+LOOK = 16  # rounds between two measurements of the lag
+RESEED = 64  # rounds between two looks for kernels without mass
+MEMORY = 4  # recent batches that further inner steps learn from
+MORE, FEWER = 1e-2, 2.5e-3  # nats that a round gains on fresh rows, above and below which their number changes
+SMOOTHING = 0.3  # of the lag
+
+Rows = tuple[Any, ...]
+
+
+class Follower:
+    """The number of inner steps, by what a round of them gains on fresh rows; and what is known of the kernels.
+
+    Args:
+        least: Inner steps a round, at least.
+        most: And at most, while the estimator is behind.
+
+    Example:
+        >>> follower = Follower(1, 4)
+        >>> for _ in range(5):
+        ...     follower.adapt(0.1)  # nats
+        >>> follower.inner_steps, round(follower.lag, 2)
+        (4, 0.1)
+    """
+
+    def __init__(self, least: int, most: int) -> None:
+        self.least, self.most = least, max(least, most)
+        self.inner_steps, self.lag = least, 0.0
+        self.kernels = self.dead = self.reseeded = 0
+        self.saturated = 0.0
+        self.memory: list[Rows] = []
+        self._seen = 0
+
+    def looks(self, steps: int) -> bool:
+        """Whether the lag is measured in this round."""
+        return steps % LOOK == LOOK - 1 and len(self.memory) > 0
+
+    def reseeds(self, steps: int) -> bool:
+        """Whether kernels are looked after in this round."""
+        return steps % RESEED == RESEED - 1
+
+    def recent(self) -> Iterator[Rows]:
+        """Recent batches for a round of inner steps, the last one first."""
+        for step in range(self.inner_steps):
+            yield self.memory[-1 - step % len(self.memory)]
+
+    def more(self) -> Iterator[Rows]:
+        """Recent batches for the inner steps after the first, older ones first."""
+        for step in range(self.inner_steps - 1 if self.memory else 0):
+            yield self.memory[step % len(self.memory)]
+
+    def adapt(self, gain: float) -> None:
+        """Take in what a round gained on fresh rows: double the steps, or halve them."""
+        self._seen += 1
+        self.lag += max(SMOOTHING, 1 / self._seen) * (gain - self.lag)
+        if gain > MORE:
+            self.inner_steps = min(2 * self.inner_steps, self.most)
+        elif gain < FEWER:
+            self.inner_steps = max(self.inner_steps // 2, self.least)
+
+    def remember(self, rows: Rows) -> None:
+        """Keep a batch as one of the recent ones."""
+        self.memory = [*self.memory[1 - MEMORY :], rows]
+
+    def reseed(self, estimator: Density | MutualInformation, optimizer: Optimizer | None, rows: Rows) -> None:
+        """Put kernels without mass where the rows are badly explained, and let the optimiser forget them."""
+        found = estimator.revive(*rows)
+        self.kernels, self.dead, self.saturated = found.kernels, found.dead, found.saturated
+        for parameter, moved in found.moved:
+            forget(optimizer, parameter, moved)
+        self.reseeded += found.dead
+
+    def facts(self) -> dict[str, Any]:
+        """What ``Health`` tells."""
+        names = ("lag", "inner_steps", "kernels", "dead", "reseeded", "saturated")
+        return {name: getattr(self, name) for name in names}
+
+    def state(self) -> dict[str, Any]:
+        """Everything that moves, for a checkpoint."""
+        return {**self.facts(), "memory": self.memory, "_seen": self._seen}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over what ``state`` gave."""
+        for name, value in state.items():
+            setattr(self, name, value)

@@ -1,0 +1,351 @@
+"""Regularizer: an entropy or a mutual information in the loss of a network (Algorithm 1)."""
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Self, final
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.optim import Optimizer
+
+from infoknife.densities import Density
+from infoknife.information import MutualInformation
+from infoknife.inputs import check_count, check_whole, one_of
+from infoknife.regularizer.follow import Follower
+from infoknife.regularizer.health import DIVERGING, Health, RegularizerWarning
+from infoknife.regularizer.optimizers import make
+from infoknife.regularizer.weights import Limit, Weight, checked_weight
+
+__all__ = ["Regularizer"]
+
+MODES = ("alternate", "joint")
+PERIOD = 8  # rounds between two looks at fresh rows, where no limit asks for all of them
+SMOOTHING = 0.1  # of the running estimate
+WARN_EVERY = 1000  # rounds between two warnings of the same kind
+
+
+@final
+class Regularizer(nn.Module):
+    r"""An estimator beside a network: a term for the network's loss, and the estimator's own training (Algorithm 1).
+
+    ``step(z, s)`` trains the estimator alone, on detached rows. ``regularizer(z, s)`` is the term
+    $\lambda\,\hat I(Z; S)$, or $\lambda\,\hat h(Z)$, in nats: its gradient reaches z and s alone. It does not matter
+    which of the two comes first, and ``retain_graph`` is never needed. Give both the same batch, or ``step`` a batch of
+    its own (the set $\mathcal E$ of Algorithm 1).
+
+    Args:
+        estimator: A ``MutualInformation``, or a ``Density`` for the entropy of z (given s, if it has a condition).
+        optimizer: For the estimator: a class, any ``optimizer(groups, lr=lr)``, or one that was built from its
+            parameters; Adam if not given. Only with ``mode="alternate"``.
+        lr: The estimator's learning rate, 0.001 by default.
+        inner_steps: Steps of the estimator a round.
+        most_inner_steps: As many are taken while the estimator is measured to be behind.
+        mode: ``"alternate"``: the estimator has an optimiser of its own. ``"joint"``: one optimiser of yours holds the
+            parameters of both; ``step`` leaves the estimator's gradients for it, and zeroing them is its business.
+        maximize: Raise the estimate instead of lowering it.
+        weight: $\lambda$, a number or a function of the number of calls, such as ``annealed(0.1, steps=1000)``. With a
+            limit it is where the multiplier starts.
+        at_most: Keep the estimate at most here (nats) by dual ascent, instead of a weight that you set.
+        at_least: Keep the estimate at least here.
+        initialize: Whether the first batch starts the estimator, if nothing has. A call of ``initialize`` with about a
+            thousand rows is better.
+        warn: Whether ``step`` warns when ``health()`` has something to say, at most once in a thousand rounds each.
+        seed: For everything random: repeatable, and torch's global generator is left alone.
+
+    Example:
+        >>> from infoknife import mi
+        >>> encoder = nn.Linear(4, 2)
+        >>> regularizer = Regularizer(mi("knife", 2, y_classes=2), weight=0.1, seed=0)
+        >>> x, s = torch.randn(64, 4), torch.arange(64) % 2
+        >>> z = encoder(x)
+        >>> inner = regularizer.step(z, s)  # moves the estimator
+        >>> regularizer(z, s).backward()  # reaches the encoder
+        >>> encoder.weight.grad is not None, all(p.grad is None for p in regularizer.parameters())
+        (True, True)
+    """
+
+    def __init__(
+        self,
+        estimator: Density | MutualInformation,
+        *,
+        optimizer: Optimizer | Callable[..., Optimizer] | None = None,
+        lr: float | None = None,
+        inner_steps: int = 1,
+        most_inner_steps: int = 4,
+        mode: str = "alternate",
+        maximize: bool = False,
+        weight: Weight = 1.0,
+        at_most: float | None = None,
+        at_least: float | None = None,
+        initialize: bool = True,
+        warn: bool = True,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__()
+        if not isinstance(estimator, Density | MutualInformation):
+            raise TypeError(
+                f"estimator is a {type(estimator).__name__}; expected a Density such as KNIFE, or what mi() makes"
+            )
+        one_of("mode", mode, MODES)
+        self.estimator, self.mode, self.warn = estimator, mode, warn
+        self.start_from_data = initialize
+        self.sign = -1 if maximize else 1
+        self.weight = checked_weight(weight)
+        self.limit = _limit(at_most, at_least, maximize, self.weight)
+        self.optimizer = make(estimator, optimizer, lr, mode)
+        self.follower = Follower(check_count("inner_steps", inner_steps), check_count("most", most_inner_steps))
+        self.steps = self.calls = self.skipped_rows = self.skipped_steps = 0
+        self.estimate = math.nan
+        self._random = torch.Generator().manual_seed(_drawn(seed)).get_state()
+        self._warned: dict[int, int] = {}
+
+    def forward(self, z: Tensor, s: Any = None) -> Tensor:
+        """Give the term for the network's loss, a scalar whose gradient reaches z (N, d) and s alone.
+
+        In evaluation mode, or without gradients, the same number, and nothing is counted.
+        """
+        training = self.training and torch.is_grad_enabled()
+        if training and not any(isinstance(part, Tensor) and part.requires_grad for part in (z, s)):
+            raise ValueError(
+                "z does not require a gradient, so that this term could not move anything; expected the encoder's "
+                "output. To measure alone use regularizer.measure(z, s)"
+            )
+        value = self._value(z, s)
+        weight = self._weight()
+        self.calls += training
+        return (
+            weight * self.sign * value if self.limit is None else weight * self.limit.sign * (value - self.limit.bound)
+        )
+
+    def step(self, z: Tensor, s: Any = None) -> Tensor:
+        """Train the estimator alone, one round of inner steps on detached rows; give its loss on them before.
+
+        With ``mode="joint"`` the gradients of one step are left in the estimator's parameters for your optimiser.
+        """
+        rows = self._rows(z, s)
+        if rows is None:
+            return torch.tensor(math.nan)
+        self._start(rows)
+        with self._isolated(training=True):
+            self._look(rows)
+            loss = self._round(rows)
+        self.steps += 1
+        if self.warn:
+            self._tell()
+        return loss
+
+    def loss(self, z: Tensor, s: Any = None) -> Tensor:
+        """Give the estimator's own loss, with a graph that reaches its parameters and never z or s.
+
+        For ``mode="joint"`` with a gradient scaler or a framework that wants one loss: add it to the network's.
+        """
+        rows = self._rows(z, s)
+        if rows is None:
+            raise ValueError("z has no row that is finite; expected some. Look at the encoder's output")
+        self._start(rows)
+        with self._isolated(training=True):
+            self._look(rows)
+            loss = self._own_loss(rows)
+        self.steps += 1
+        return loss
+
+    @torch.no_grad()
+    def measure(self, z: Tensor, s: Any = None) -> float:
+        """Give the estimate for rows z (N, d) and s in nats, without weight, sign or gradient."""
+        return self._value(z, s).item()
+
+    def initialize(self, z: Any, s: Any = None) -> Self:
+        """Start the estimator from rows z (N, d) and s, about a thousand of them."""
+        with self._isolated(training=False):
+            self.estimator.initialize(*((z,) if s is None else (z, s)), seed=_drawn(None))
+        return self
+
+    def health(self) -> Health:
+        """Tell how the estimator is, what was skipped and whether the estimate diverges."""
+        dims = (getattr(self.estimator, name, None) for name in ("dim", "x_dim", "y_dim"))
+        size = DIVERGING * min(d for d in dims if d)
+        return Health(
+            steps=self.steps,
+            calls=self.calls,
+            estimate=self.estimate,
+            skipped_rows=self.skipped_rows,
+            skipped_steps=self.skipped_steps,
+            weight=self._weight(),
+            diverging=self.estimate < -size if isinstance(self.estimator, Density) else self.estimate > size,
+            **self.follower.facts(),
+        )
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """Give what a run goes on with beside the parameters: optimiser, counts, multiplier, random state."""
+        return {
+            "optimizer": None if self.optimizer is None else self.optimizer.state_dict(),
+            "counts": [self.steps, self.calls, self.skipped_rows, self.skipped_steps],
+            "estimate": self.estimate,
+            "limit": None if self.limit is None else self.limit.state(),
+            "random": self._random,
+            "follower": self.follower.state(),
+        }
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Take over what ``get_extra_state`` gave."""
+        if self.optimizer is not None and state["optimizer"] is not None:
+            self.optimizer.load_state_dict(state["optimizer"])
+        self.steps, self.calls, self.skipped_rows, self.skipped_steps = state["counts"]
+        self.estimate, self._random = state["estimate"], state["random"].cpu()
+        if self.limit is not None and state["limit"] is not None:
+            self.limit.restore(state["limit"])
+        self.follower.restore(state["follower"])
+
+    def extra_repr(self) -> str:
+        """Mode and aim, for ``repr``."""
+        if self.limit is not None:
+            return f"mode={self.mode!r}, {'at_most' if self.limit.sign > 0 else 'at_least'}={self.limit.bound}"
+        return f"mode={self.mode!r}, maximize={self.sign < 0}, weight={self.weight}"
+
+    def _value(self, z: Tensor, s: Any) -> Tensor:
+        """The estimate with frozen copies of the parameters, which later inner steps do not touch."""
+        rows = self._rows(z, s, detach=False)
+        if rows is None:
+            return _nothing(z)
+        if self.training:
+            self._start(tuple(row.detach() for row in rows))
+        frozen = {name: parameter.detach().clone() for name, parameter in self.estimator.named_parameters()}
+        with self._isolated(training=False):
+            value: Tensor = functional_call(self.estimator, frozen, rows)
+        if math.isfinite(value.item()):
+            return value
+        self.skipped_steps += 1
+        return _nothing(z)
+
+    def _rows(self, z: Any, s: Any, detach: bool = True) -> tuple[Any, ...] | None:
+        """The rows that are finite, as the estimator takes them; None if there are none. Its own checks come later."""
+        rows: tuple[Any, ...] = (z,) if s is None else (z, s)
+        tensors = [row for row in rows if isinstance(row, Tensor)]
+        if detach:
+            rows = tuple(row.detach() if isinstance(row, Tensor) else row for row in rows)
+        if all(math.isfinite(row.detach().sum().item()) for row in tensors if row.is_floating_point()):
+            return rows
+        finite = torch.stack([torch.isfinite(row.detach()).reshape(len(row), -1).all(1) for row in tensors]).all(0)
+        if detach:
+            self.skipped_rows += int((~finite).sum())
+        return tuple(row[finite] for row in rows) if bool(finite.any()) else None
+
+    def _start(self, rows: tuple[Any, ...]) -> None:
+        if self.start_from_data and not bool(self.estimator.initialized):
+            self.initialize(*rows)
+
+    def _look(self, rows: tuple[Any, ...]) -> None:
+        """Measure rows that nothing was learned from yet, and tell the limit."""
+        if self.limit is None and self.steps % PERIOD:
+            return
+        self.estimator.eval()
+        with torch.no_grad():
+            value = self.estimator(*rows).item()
+        self.estimator.train()
+        if math.isfinite(value):
+            known = not math.isnan(self.estimate)
+            self.estimate = self.estimate + SMOOTHING * (value - self.estimate) if known else value
+            if self.limit is not None:
+                self.limit.observe(value)
+
+    def _round(self, rows: tuple[Any, ...]) -> Tensor:
+        """One round of inner steps: the batch itself, then recent ones while the estimator is behind."""
+        follower = self.follower
+        if self.mode == "joint":
+            loss = self._own_loss(rows)
+            self._backward(loss)
+            return loss.detach()
+        if follower.looks(self.steps):
+            before = self._fresh_loss(rows)
+            for batch in follower.recent():
+                self._descend(self._own_loss(batch))
+            follower.adapt(before - self._fresh_loss(rows))
+        if follower.reseeds(self.steps):
+            follower.reseed(self.estimator, self.optimizer, rows)
+        loss = self._own_loss(rows)
+        self._descend(loss)
+        for batch in follower.more():
+            self._descend(self._own_loss(batch))
+        follower.remember(rows)
+        return loss.detach()
+
+    def _own_loss(self, rows: tuple[Any, ...]) -> Tensor:
+        with torch.enable_grad():
+            estimator = self.estimator
+            loss: Tensor = estimator.loss(*rows) if isinstance(estimator, MutualInformation) else estimator(*rows)
+            return loss
+
+    @torch.no_grad()
+    def _fresh_loss(self, rows: tuple[Any, ...]) -> float:
+        estimator = self.estimator
+        loss = estimator.loss(*rows) if isinstance(estimator, MutualInformation) else estimator(*rows)
+        return float(loss)
+
+    def _descend(self, loss: Tensor) -> None:
+        """A step of the estimator's optimiser, unless something is not finite; no gradient stays behind."""
+        if self.optimizer is not None and self._backward(loss):
+            self.optimizer.step()
+        self.estimator.zero_grad(set_to_none=True)
+
+    def _backward(self, loss: Tensor) -> bool:
+        """Differentiate, and say whether all is finite; gradients that are not are taken away."""
+        if math.isfinite(loss.item()):
+            loss.backward()
+            parts = [p.grad.sum() for p in self.estimator.parameters() if p.grad is not None]
+            if not parts or math.isfinite(torch.stack(parts).sum().item()):
+                return True
+        self.skipped_steps += 1
+        self.estimator.zero_grad(set_to_none=True)
+        return False
+
+    def _weight(self) -> float:
+        if self.limit is not None:
+            return self.limit.weight
+        return float(self.weight(self.calls)) if callable(self.weight) else float(self.weight)
+
+    def _tell(self) -> None:
+        for kind, message in enumerate(self.health().messages):
+            last = self._warned.get(kind)
+            if last is None or self.steps - last >= WARN_EVERY:
+                self._warned[kind] = self.steps
+                warnings.warn(f"regularizer, round {self.steps}: {message}", RegularizerWarning, stacklevel=3)
+
+    @contextmanager
+    def _isolated(self, *, training: bool) -> Iterator[None]:
+        """Let the estimator be in a mode and draw from a generator of its own inside."""
+        outside, was = torch.get_rng_state(), self.estimator.training
+        torch.set_rng_state(self._random)
+        self.estimator.train(training)
+        try:
+            yield
+        finally:
+            self._random = torch.get_rng_state()
+            torch.set_rng_state(outside)
+            self.estimator.train(was)
+
+
+def _limit(at_most: float | None, at_least: float | None, maximize: bool, weight: Weight) -> Limit | None:
+    if at_most is None and at_least is None:
+        return None
+    if (at_most is not None and at_least is not None) or maximize:
+        raise ValueError(
+            f"at_most is {at_most}, at_least is {at_least} and maximize is {maximize}; expected one limit, which says "
+            "itself where to go. Use two regularizers for two limits"
+        )
+    if callable(weight) or weight == 0:
+        raise ValueError(
+            "weight is a schedule or 0 beside a limit; expected a positive number, where the multiplier starts"
+        )
+    return Limit(at_most, 1, weight) if at_most is not None else Limit(at_least or 0.0, -1, weight)
+
+
+def _nothing(z: Tensor) -> Tensor:
+    """Zero, with a gradient of zero."""
+    return torch.where(torch.isfinite(z), z, 0.0).sum() * 0.0
+
+
+def _drawn(seed: int | None) -> int:
+    return int(torch.randint(2**62, ())) if seed is None else check_whole("seed", seed)
