@@ -16,6 +16,7 @@ from benchmarks import measuring
 from benchmarks.growth import exponents
 from benchmarks.information import Pair, knife_against_mine, knife_against_textbook
 from benchmarks.memory import peak_memory
+from benchmarks.regularizer import round_against_marginal
 from benchmarks.rows import Row
 from benchmarks.speed import Size, against_product, against_textbook, classes_against_marginal
 
@@ -32,6 +33,7 @@ def full() -> Iterator[Row]:
     yield from exponents(Size(256, 64, 16), factors=(1, 2, 4, 8), rounds=10)
     yield knife_against_mine(Pair(128, 128, 20), rounds=15, most=2)
     yield knife_against_textbook(Pair(128, 128, 20), rounds=10, least=15)
+    yield round_against_marginal(Size(128, 128, 64), rounds=3, most=3)
     yield from measuring.full()
 
 
@@ -45,6 +47,7 @@ def quick() -> Iterator[Row]:
     yield from exponents(size, factors=(1, 2), rounds=1)
     yield knife_against_mine(Pair(*size), rounds=1, most=0)
     yield knife_against_textbook(Pair(*size), rounds=1, least=0)
+    yield round_against_marginal(size, rounds=1, most=0)
     yield measuring.seconds(50, 1, "quick", most=0)
 
 

@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "training": {"torch", "inputs", "batches", "watchers", "distributed"},
     "information": {"torch", "densities", "transforms", "nn", "kernels", "inputs"},
     "regularizer": {"torch", "information", "densities", "training", "inputs"},
+    "integrations": {"torch", "regularizer", "inputs"},
     "tasks": {"torch", "numpy", "scipy", "inputs"},
     "estimation": {
         "torch",
@@ -61,7 +62,7 @@ MAY_IMPORT = {
         "_version",
     },
 }
-EXTRAS = {"scikit_learn": {"sklearn"}}  # libraries without which a room cannot be imported
+EXTRAS = {"scikit_learn": {"sklearn"}, "integrations": {"lightning", "transformers"}}  # libraries without which a room cannot be imported
 EVERYTHING = CORE | MAY_IMPORT.keys() | {PUBLIC, "cli"}
 MAY_IMPORT |= {"cli": EVERYTHING, PUBLIC: EVERYTHING}
 

@@ -22,6 +22,9 @@ from infoknife.transforms import Quantile, Standardize
 __all__ = ["ChainKNIFE"]
 
 PERIOD = 8  # batches between two solutions for the linear parts
+WATCH = 2  # batches between two looks at how well the linear parts predict
+TRUST = 0.1  # momentum of such a look
+STILL = 0.01  # least trust in the network, from which it can come back
 FAR = 10.0  # a raw condition counts up to so many standard deviations
 LEAST = 1e-3  # least weight of an expert, from which it can come back
 
@@ -53,6 +56,9 @@ class ChainKNIFE(MutualInformation):
     steps: Tensor
     linear: Tensor
     log_det: Tensor
+    slope: Tensor
+    trust: Tensor
+    looks: Tensor
 
     def __init__(
         self, x_dim: int, y_dim: int | None = None, *, given: str = "x", components: int = 16, hidden: int = 64
@@ -72,6 +78,10 @@ class ChainKNIFE(MutualInformation):
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
         self.register_buffer("linear", torch.zeros(2 * (v + t), 4 * t))
         self.register_buffer("log_det", torch.zeros(4))  # raw with and without the condition, normal likewise
+        self.register_buffer("slope", torch.zeros(2 * v, 2 * t))
+        parts = 4 if hidden else 2  # slopes of both experts, the network's moves and log-scales
+        self.register_buffer("trust", torch.ones(parts))  # what part of their predictions fresh batches confirm
+        self.register_buffer("looks", torch.zeros(2, parts))  # products of predictions with targets and themselves
         ChainKNIFE._solve(self)  # not a subclass's, which is not ready
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
@@ -93,6 +103,7 @@ class ChainKNIFE(MutualInformation):
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         self.ranks.initialize(torch.cat(self._sides(x, y), 1))
         self.gate, self.steps = torch.full_like(self.gate, 0.5), torch.zeros_like(self.steps)
+        self.trust, self.looks = torch.ones_like(self.trust), torch.zeros_like(self.looks)
         if self.network is not None:
             _still(self.network)
         w, log_dets = self._columns(x, y)
@@ -120,6 +131,8 @@ class ChainKNIFE(MutualInformation):
 
     def _follow(self, sides: Tensor, w: Tensor, conditional: Tensor) -> None:
         """Let everything in closed form follow a batch: the moments always, what costs more every few batches."""
+        if int(self.steps) % WATCH == 0:
+            self._look(w)
         self.moments.update(w)
         self.steps = self.steps + 1
         if int(self.steps) % PERIOD == 0:
@@ -127,12 +140,35 @@ class ChainKNIFE(MutualInformation):
             self._solve()
             self._weigh(conditional, 0.01 * PERIOD)
 
+    @torch.no_grad()
+    def _look(self, w: Tensor) -> None:
+        r"""Let the trust follow what a fresh batch confirms: $\alpha = \langle p, t\rangle / \langle p, p\rangle$.
+
+        It is what James and Stein shrink predictions p of t by, measured. Slopes, and a network, that found nothing but
+        the noise of the rows that they learned from count nothing.
+        """
+        (v, t), S = self.sizes, self.linear.to(w.dtype)
+        factors = torch.stack([S[2 * v : 2 * v + t, :t], S[2 * v + t :, 2 * t : 3 * t]])  # whiten what is not predicted
+        p = (w[:, : 2 * v] @ self.slope.to(w.dtype)).view(-1, 2, t).transpose(0, 1) @ factors
+        target = w[:, 2 * v :].view(-1, 2, t).transpose(0, 1) @ factors
+        products = _products(p, target)
+        if self.network is not None:
+            e = target[0] - self.trust[0].to(w.dtype) * p[0]
+            moves = torch.stack(self.network(w[:, : 2 * v]).chunk(2, 1))  # moves, log-scales
+            products = torch.cat([products, _products(moves, torch.stack([e, (1 - e * e) / 2]))], 1)
+        momentum = max(TRUST, WATCH / (int(self.steps) + WATCH))
+        self.looks = torch.lerp(self.looks, products.to(self.looks.dtype), momentum)
+        trust = self.looks[0] / self.looks[1].clamp_min(1e-12)
+        self.trust = torch.cat([trust[:2].clamp(0, 1), trust[2:].clamp(STILL, 1)])
+
     def _solve(self) -> None:
         """Take the chains' linear parts from the moments: all innovations are ``w @ linear``."""
         S, (v, t) = self.moments.matrix, self.sizes
         cross, own = S[: 2 * v, 2 * v :], S[2 * v :, 2 * v :]
-        slope = regression_of(S[: 2 * v, : 2 * v], cross)
-        rest = own - cross.T @ slope
+        self.slope = regression_of(S[: 2 * v, : 2 * v], cross)
+        trust = self.trust[:2].repeat_interleave(t)
+        slope = self.slope * trust
+        rest = own - (trust if __import__("os").environ.get("A2") else 2 - trust) * (cross.T @ slope)
         raw, normal = slice(0, t), slice(t, 2 * t)
         factor, self.log_det = factor_of(
             torch.stack([rest[raw, raw], own[raw, raw], rest[normal, normal], own[normal, normal]])
@@ -156,7 +192,8 @@ class ChainKNIFE(MutualInformation):
         log_det = self.log_det[:2].to(w.dtype).unsqueeze(-1)
         if self.network is None:
             return self.kernels(e).view(-1, 2, t).sum(-1).T + log_det
-        move, log_scale = self.network(w[:, : 2 * v]).chunk(2, 1)
+        moves = self.network(w[:, : 2 * v]).view(-1, 2, t) * self.trust[2:, None].to(w.dtype)
+        move, log_scale = moves.unbind(1)
         q = self.kernels(torch.cat([(e[:, :t] - move) * log_scale.exp(), e[:, t:]], 1)).view(-1, 2, t).sum(-1).T
         return q + log_det + torch.stack([log_scale.sum(1), torch.zeros_like(q[0])])
 
@@ -171,6 +208,11 @@ class ChainKNIFE(MutualInformation):
         share = torch.softmax(self.gate.log().unsqueeze(-1) + conditional, 0).mean(1).to(self.gate.dtype)
         gate = torch.lerp(self.gate, share, momentum).clamp_min(LEAST)
         self.gate = gate / gate.sum()
+
+
+def _products(predicted: Tensor, target: Tensor) -> Tensor:
+    """Products of predictions (P, N, t) with targets and with themselves, means over rows: (2, P)."""
+    return torch.stack([(predicted * target).sum((1, 2)), (predicted * predicted).sum((1, 2))]) / predicted.shape[1]
 
 
 def _still(network: MLP) -> MLP:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from torch import Tensor
 from torch.optim import Optimizer
 
 from infoknife.densities import Density
@@ -12,12 +13,12 @@ from infoknife.regularizer.optimizers import forget
 __all__ = ["Follower"]
 
 LOOK = 16  # rounds between two measurements of the lag
-RESEED = 64  # rounds between two looks for kernels without mass
+RESEED = 32  # rounds between two looks for kernels without mass
 MEMORY = 4  # recent batches that further inner steps learn from
 MORE, FEWER = 1e-2, 2.5e-3  # nats that a round gains on fresh rows, above and below which their number changes
 SMOOTHING = 0.3  # of the lag
 
-Rows = tuple[Any, ...]
+Rows = tuple[Tensor, ...]
 
 
 class Follower:
@@ -71,8 +72,8 @@ class Follower:
             self.inner_steps = max(self.inner_steps // 2, self.least)
 
     def remember(self, rows: Rows) -> None:
-        """Keep a batch as one of the recent ones."""
-        self.memory = [*self.memory[1 - MEMORY :], rows]
+        """Keep a copy of a batch as one of the recent ones."""
+        self.memory = [*self.memory[1 - MEMORY :], tuple(row.clone() for row in rows)]
 
     def reseed(self, estimator: Density | MutualInformation, optimizer: Optimizer | None, rows: Rows) -> None:
         """Put kernels without mass where the rows are badly explained, and let the optimiser forget them."""

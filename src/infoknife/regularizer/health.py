@@ -4,10 +4,11 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["BEHIND", "DIVERGING", "Health", "RegularizerWarning"]
+__all__ = ["DIVERGING", "Health", "RegularizerWarning"]
 
 BEHIND = 0.05  # nats that one more round of inner steps would gain on fresh rows
-DIVERGING = 4.0  # nats a dimension: relations so close are deterministic to rounding
+DIVERGING = 3.0  # nats a dimension: relations so close are hardly meant
+BELOW = -0.2  # nats: no mutual information is negative, so the estimator is far from the data
 
 
 class RegularizerWarning(UserWarning):
@@ -29,9 +30,10 @@ class Health:
         reseeded: How many were put anew where data was badly explained, in all.
         saturated: The part of the kernels' scales that are at the end of what is sensible.
         skipped_rows: Rows with a value that is not finite, which were left out.
-        skipped_steps: Inner steps that were left out because the loss or its gradient was not finite.
+        skipped_steps: Inner steps and outer terms that were left out because they were not finite.
         weight: What the estimate is multiplied by at present.
         diverging: Whether the estimate looks as if the truth were infinite.
+        negative: Whether it is a mutual information that reads less than nothing.
 
     Example:
         >>> health = Health(steps=10, calls=10, estimate=0.2, lag=0.3)
@@ -52,24 +54,43 @@ class Health:
     skipped_steps: int = 0
     weight: float = 1.0
     diverging: bool = False
+    negative: bool = False
+
+    @property
+    def findings(self) -> dict[str, str]:
+        """What is wrong and what to do about it, a sentence each, by kind."""
+        said = {
+            "behind": f"the estimator is behind: another round of inner steps would gain {self.lag:.2g} nats on fresh "
+            "rows; try more inner_steps, a larger lr for the estimator or a smaller one for the encoder",
+            "dead": f"{self.dead} of {self.kernels} kernels have no mass; try fewer components",
+            "saturated": f"{self.saturated:.0%} of the kernels' scales are saturated; look for columns that repeat "
+            "values or are functions of each other",
+            "rows": f"{self.skipped_rows} rows with values that are not finite were left out; look at the encoder's "
+            "last layers and its learning rate",
+            "steps": f"{self.skipped_steps} steps or terms were left out because they were not finite; try a smaller "
+            "lr for the estimator",
+            "diverging": f"the estimate, {self.estimate:.3g} nats, looks as if the truth were infinite: an encoder "
+            "without noise, or a column that is a function of others. Add noise to z, or set a limit with at_most",
+        }
+        said["negative"] = (
+            f"the estimate, {self.estimate:.3g} nats, is well below zero, so the estimator is far from the data; try "
+            "more inner_steps, or initialize it with about a thousand rows"
+        )
+        holds = {
+            "behind": self.lag > BEHIND,
+            "dead": 4 * self.dead > self.kernels,
+            "saturated": self.saturated > 0.1,
+            "rows": self.skipped_rows > 0,
+            "steps": self.skipped_steps > 0,
+            "diverging": self.diverging,
+            "negative": self.negative,
+        }
+        return {kind: said[kind] for kind, found in holds.items() if found}
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """What is wrong and what to do about it, a sentence each."""
-        found = {
-            f"the estimator is behind: another round of inner steps would gain {self.lag:.2g} nats on fresh rows; "
-            "try more inner_steps, a larger lr for the estimator or a smaller one for the encoder": self.lag > BEHIND,
-            f"{self.dead} of {self.kernels} kernels have no mass; try fewer components": 4 * self.dead > self.kernels,
-            f"{self.saturated:.0%} of the kernels' scales are saturated; look for columns that repeat values or are "
-            "functions of each other": self.saturated > 0.1,
-            f"{self.skipped_rows} rows with values that are not finite were left out; look at the encoder's last "
-            "layers and its learning rate": self.skipped_rows > 0,
-            f"{self.skipped_steps} inner steps were left out because the loss or its gradient was not finite; try a "
-            "smaller lr for the estimator": self.skipped_steps > 0,
-            f"the estimate, {self.estimate:.3g} nats, looks as if the truth were infinite: an encoder without noise, or "
-            "a column that is a function of others. Add noise to z, or set a limit with at_most": self.diverging,
-        }
-        return tuple(message for message, holds in found.items() if holds)
+        """The findings' sentences."""
+        return tuple(self.findings.values())
 
     @property
     def ok(self) -> bool:

@@ -1,6 +1,8 @@
 """The optimiser of an estimator: made, or checked if it was made elsewhere."""
 
+import math
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import torch
@@ -10,6 +12,7 @@ from torch.optim import Optimizer
 __all__ = ["forget", "make"]
 
 DEFAULT_LR = 1e-3
+FUSED = ("cpu", "cuda")
 
 
 def make(
@@ -24,13 +27,19 @@ def make(
     if optimizer is not None and not callable(optimizer):
         raise TypeError(f"optimizer is {optimizer!r}; expected a class such as torch.optim.Adam, or a built optimizer")
     rate = DEFAULT_LR if lr is None else lr
-    if not rate > 0:
-        raise ValueError(f"lr is {lr}; expected a positive number")
+    if isinstance(rate, bool) or not isinstance(rate, Real):
+        raise TypeError(f"lr is {lr!r}; expected a number")
+    if not 0 < rate < math.inf:
+        raise ValueError(f"lr is {lr}; expected a finite number above 0")
     groups: Any = getattr(estimator, "parameter_groups", None)
     params = groups(rate) if callable(groups) else [{"params": list(estimator.parameters()), "lr": rate}]
-    if not any(group["params"] for group in params):
+    held = [parameter for group in params for parameter in group["params"]]
+    if not held:
         return None
-    return torch.optim.Adam(params, lr=rate) if optimizer is None else optimizer(params, lr=rate)
+    if optimizer is not None:
+        return optimizer(params, lr=rate)
+    fused = all(parameter.device.type in FUSED for parameter in held)  # a pass over memory instead of ten
+    return torch.optim.Adam(params, lr=rate, fused=fused)
 
 
 def forget(optimizer: Optimizer | None, parameter: Tensor, rows: Tensor) -> None:
@@ -44,8 +53,8 @@ def forget(optimizer: Optimizer | None, parameter: Tensor, rows: Tensor) -> None
 def _check_none_beside(optimizer: Any, lr: float | None) -> None:
     if optimizer is not None or lr is not None:
         raise ValueError(
-            "optimizer or lr is set with mode='joint'; expected neither: your one optimiser holds the parameters of the "
-            "regularizer as well. Use mode='alternate' for an optimiser of its own"
+            "optimizer or lr is set with mode='joint'; expected neither: your one optimiser holds the regularizer's "
+            "parameters as well. Use mode='alternate' for an optimiser of its own"
         )
 
 
@@ -57,7 +66,7 @@ def _checked(optimizer: Optimizer, estimator: nn.Module, lr: float | None) -> Op
     foreign = sum(parameter not in own for parameter in held)
     if foreign:
         raise ValueError(
-            f"optimizer holds {foreign} parameters that are not the estimator's, and would move them in the inner step; "
-            "expected one built from estimator.parameters() alone, or mode='joint' for one optimiser over both"
+            f"optimizer holds {foreign} parameters that are not the estimator's, and would move them in the inner "
+            "step; expected one built from estimator.parameters() alone, or mode='joint' for one optimiser over both"
         )
     return optimizer

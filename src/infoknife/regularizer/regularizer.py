@@ -8,16 +8,16 @@ from typing import Any, Self, final
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 from torch.optim import Optimizer
 
 from infoknife.densities import Density
 from infoknife.information import MutualInformation
-from infoknife.inputs import check_count, check_whole, one_of
-from infoknife.regularizer.follow import Follower
-from infoknife.regularizer.health import DIVERGING, Health, RegularizerWarning
+from infoknife.inputs import check_count, check_whole, one_of, tensor
+from infoknife.regularizer.follow import Follower, Rows
+from infoknife.regularizer.frozen import frozen, restorer
+from infoknife.regularizer.health import BELOW, DIVERGING, Health, RegularizerWarning
 from infoknife.regularizer.optimizers import make
-from infoknife.regularizer.weights import Limit, Weight, checked_weight
+from infoknife.regularizer.weights import Limit, Weight, checked_number, checked_weight
 
 __all__ = ["Regularizer"]
 
@@ -25,6 +25,7 @@ MODES = ("alternate", "joint")
 PERIOD = 8  # rounds between two looks at fresh rows, where no limit asks for all of them
 SMOOTHING = 0.1  # of the running estimate
 WARN_EVERY = 1000  # rounds between two warnings of the same kind
+WARM = 200  # rounds before the estimator can be said to be behind
 
 
 @final
@@ -96,11 +97,17 @@ class Regularizer(nn.Module):
         self.weight = checked_weight(weight)
         self.limit = _limit(at_most, at_least, maximize, self.weight)
         self.optimizer = make(estimator, optimizer, lr, mode)
-        self.follower = Follower(check_count("inner_steps", inner_steps), check_count("most", most_inner_steps))
+        if mode == "joint" and inner_steps != 1:
+            raise ValueError(
+                f"inner_steps is {inner_steps} with mode='joint'; expected 1: your optimiser makes the steps"
+            )
+        inner_steps = check_count("inner_steps", inner_steps)
+        self.follower = Follower(inner_steps, check_count("most_inner_steps", most_inner_steps))
+        self.register_load_state_dict_pre_hook(_take_dtype)
         self.steps = self.calls = self.skipped_rows = self.skipped_steps = 0
         self.estimate = math.nan
         self._random = torch.Generator().manual_seed(_drawn(seed)).get_state()
-        self._warned: dict[int, int] = {}
+        self._warned: dict[str, int] = {}  # the round of the last warning of a kind
 
     def forward(self, z: Tensor, s: Any = None) -> Tensor:
         """Give the term for the network's loss, a scalar whose gradient reaches z (N, d) and s alone.
@@ -113,12 +120,13 @@ class Regularizer(nn.Module):
                 "z does not require a gradient, so that this term could not move anything; expected the encoder's "
                 "output. To measure alone use regularizer.measure(z, s)"
             )
-        value = self._value(z, s)
-        weight = self._weight()
+        value, weight = self._value(z, s), self._weight()
         self.calls += training
-        return (
-            weight * self.sign * value if self.limit is None else weight * self.limit.sign * (value - self.limit.bound)
-        )
+        if value is None:
+            return _nothing(z)
+        if self.limit is None:
+            return weight * self.sign * value
+        return weight * self.limit.sign * (value - self.limit.bound)
 
     def step(self, z: Tensor, s: Any = None) -> Tensor:
         """Train the estimator alone, one round of inner steps on detached rows; give its loss on them before.
@@ -127,14 +135,13 @@ class Regularizer(nn.Module):
         """
         rows = self._rows(z, s)
         if rows is None:
+            self._count()
             return torch.tensor(math.nan)
         self._start(rows)
-        with self._isolated(training=True):
+        with self._isolated():
             self._look(rows)
             loss = self._round(rows)
-        self.steps += 1
-        if self.warn:
-            self._tell()
+        self._count()
         return loss
 
     def loss(self, z: Tensor, s: Any = None) -> Tensor:
@@ -144,29 +151,33 @@ class Regularizer(nn.Module):
         """
         rows = self._rows(z, s)
         if rows is None:
-            raise ValueError("z has no row that is finite; expected some. Look at the encoder's output")
+            return torch.zeros((), requires_grad=True)
         self._start(rows)
-        with self._isolated(training=True):
+        with self._isolated():
             self._look(rows)
             loss = self._own_loss(rows)
-        self.steps += 1
+        self._count()
         return loss
 
     @torch.no_grad()
     def measure(self, z: Tensor, s: Any = None) -> float:
         """Give the estimate for rows z (N, d) and s in nats, without weight, sign or gradient."""
-        return self._value(z, s).item()
+        rows = self._rows(z, s)
+        return math.nan if rows is None else frozen(self.estimator)(*rows).item()
 
     def initialize(self, z: Any, s: Any = None) -> Self:
         """Start the estimator from rows z (N, d) and s, about a thousand of them."""
-        with self._isolated(training=False):
-            self.estimator.initialize(*((z,) if s is None else (z, s)), seed=_drawn(None))
+        rows = self._rows(z, s)
+        if rows is None:
+            raise ValueError("z has no row that is finite; expected some to start from. Look at the encoder's output")
+        with self._isolated():
+            self.estimator.initialize(*rows, seed=_drawn(None))
         return self
 
     def health(self) -> Health:
         """Tell how the estimator is, what was skipped and whether the estimate diverges."""
         dims = (getattr(self.estimator, name, None) for name in ("dim", "x_dim", "y_dim"))
-        size = DIVERGING * min(d for d in dims if d)
+        size, entropy = DIVERGING * min(d for d in dims if d), isinstance(self.estimator, Density)
         return Health(
             steps=self.steps,
             calls=self.calls,
@@ -174,7 +185,8 @@ class Regularizer(nn.Module):
             skipped_rows=self.skipped_rows,
             skipped_steps=self.skipped_steps,
             weight=self._weight(),
-            diverging=self.estimate < -size if isinstance(self.estimator, Density) else self.estimate > size,
+            diverging=self.estimate < -size if entropy else self.estimate > size,
+            negative=not entropy and self.estimate < BELOW,
             **self.follower.facts(),
         )
 
@@ -205,126 +217,133 @@ class Regularizer(nn.Module):
             return f"mode={self.mode!r}, {'at_most' if self.limit.sign > 0 else 'at_least'}={self.limit.bound}"
         return f"mode={self.mode!r}, maximize={self.sign < 0}, weight={self.weight}"
 
-    def _value(self, z: Tensor, s: Any) -> Tensor:
-        """The estimate with frozen copies of the parameters, which later inner steps do not touch."""
+    def _value(self, z: Tensor, s: Any) -> Tensor | None:
+        """The estimate by the estimator as it is now; None where it is not finite."""
         rows = self._rows(z, s, detach=False)
         if rows is None:
-            return _nothing(z)
+            return None
         if self.training:
             self._start(tuple(row.detach() for row in rows))
-        frozen = {name: parameter.detach().clone() for name, parameter in self.estimator.named_parameters()}
-        with self._isolated(training=False):
-            value: Tensor = functional_call(self.estimator, frozen, rows)
+        with self._isolated():
+            value: Tensor = frozen(self.estimator)(*rows)
         if math.isfinite(value.item()):
             return value
         self.skipped_steps += 1
-        return _nothing(z)
+        return None
 
-    def _rows(self, z: Any, s: Any, detach: bool = True) -> tuple[Any, ...] | None:
-        """The rows that are finite, as the estimator takes them; None if there are none. Its own checks come later."""
-        rows: tuple[Any, ...] = (z,) if s is None else (z, s)
-        tensors = [row for row in rows if isinstance(row, Tensor)]
-        if detach:
-            rows = tuple(row.detach() if isinstance(row, Tensor) else row for row in rows)
-        if all(math.isfinite(row.detach().sum().item()) for row in tensors if row.is_floating_point()):
-            return rows
-        finite = torch.stack([torch.isfinite(row.detach()).reshape(len(row), -1).all(1) for row in tensors]).all(0)
+    def _rows(self, z: Any, s: Any, detach: bool = True) -> Rows | None:
+        """The rows that are finite; None if there are none. All other checks are the estimator's."""
+        rows = [tensor(z, "z")] if s is None else [tensor(z, "z"), tensor(s, "s")]
+        if len({row.shape[:1] for row in rows}) > 1:
+            raise ValueError(f"s has shape {tuple(rows[1].shape)}; expected {len(rows[0])} rows, one for each of z")
+        rows = [row.detach() for row in rows] if detach else rows
+        if all(math.isfinite(row.detach().sum().item()) for row in rows):
+            return tuple(rows)
+        finite = torch.stack([torch.isfinite(row.detach()).reshape(len(row), -1).all(1) for row in rows]).all(0)
         if detach:
             self.skipped_rows += int((~finite).sum())
         return tuple(row[finite] for row in rows) if bool(finite.any()) else None
 
-    def _start(self, rows: tuple[Any, ...]) -> None:
+    def _start(self, rows: Rows) -> None:
         if self.start_from_data and not bool(self.estimator.initialized):
             self.initialize(*rows)
 
-    def _look(self, rows: tuple[Any, ...]) -> None:
+    def _look(self, rows: Rows) -> None:
         """Measure rows that nothing was learned from yet, and tell the limit."""
         if self.limit is None and self.steps % PERIOD:
             return
-        self.estimator.eval()
         with torch.no_grad():
-            value = self.estimator(*rows).item()
-        self.estimator.train()
+            value = frozen(self.estimator)(*rows).item()
         if math.isfinite(value):
             known = not math.isnan(self.estimate)
             self.estimate = self.estimate + SMOOTHING * (value - self.estimate) if known else value
             if self.limit is not None:
                 self.limit.observe(value)
 
-    def _round(self, rows: tuple[Any, ...]) -> Tensor:
+    def _round(self, rows: Rows) -> Tensor:
         """One round of inner steps: the batch itself, then recent ones while the estimator is behind."""
         follower = self.follower
         if self.mode == "joint":
-            loss = self._own_loss(rows)
-            self._backward(loss)
-            return loss.detach()
+            loss, _ = self._learn(rows)
+            return loss
         if follower.looks(self.steps):
             before = self._fresh_loss(rows)
             for batch in follower.recent():
-                self._descend(self._own_loss(batch))
+                self._descend(batch)
             follower.adapt(before - self._fresh_loss(rows))
         if follower.reseeds(self.steps):
             follower.reseed(self.estimator, self.optimizer, rows)
-        loss = self._own_loss(rows)
-        self._descend(loss)
+        loss = self._descend(rows)
         for batch in follower.more():
-            self._descend(self._own_loss(batch))
+            self._descend(batch)
         follower.remember(rows)
-        return loss.detach()
+        return loss
 
-    def _own_loss(self, rows: tuple[Any, ...]) -> Tensor:
-        with torch.enable_grad():
-            estimator = self.estimator
-            loss: Tensor = estimator.loss(*rows) if isinstance(estimator, MutualInformation) else estimator(*rows)
-            return loss
+    def _own_loss(self, rows: Rows) -> Tensor:
+        estimator = self.estimator
+        device = estimator.initialized.device  # recent batches of a checkpoint may come from elsewhere
+        rows = tuple(row.to(device) for row in rows)
+        loss: Tensor = estimator.loss(*rows) if isinstance(estimator, MutualInformation) else estimator(*rows)
+        return loss
 
     @torch.no_grad()
-    def _fresh_loss(self, rows: tuple[Any, ...]) -> float:
-        estimator = self.estimator
-        loss = estimator.loss(*rows) if isinstance(estimator, MutualInformation) else estimator(*rows)
-        return float(loss)
+    def _fresh_loss(self, rows: Rows) -> float:
+        return self._own_loss(rows).item()
 
-    def _descend(self, loss: Tensor) -> None:
+    def _descend(self, rows: Rows) -> Tensor:
         """A step of the estimator's optimiser, unless something is not finite; no gradient stays behind."""
-        if self.optimizer is not None and self._backward(loss):
+        loss, learned = self._learn(rows)
+        if learned and self.optimizer is not None:
             self.optimizer.step()
         self.estimator.zero_grad(set_to_none=True)
+        return loss
 
-    def _backward(self, loss: Tensor) -> bool:
-        """Differentiate, and say whether all is finite; gradients that are not are taken away."""
-        if math.isfinite(loss.item()):
+    @torch.enable_grad()
+    def _learn(self, rows: Rows) -> tuple[Tensor, bool]:
+        """Leave gradients of the estimator's loss; where they are not finite none, and no buffer has followed."""
+        restore = restorer(self.estimator)
+        loss = self._own_loss(rows)
+        finite = math.isfinite(loss.item())
+        if finite and loss.requires_grad:
             loss.backward()
             parts = [p.grad.sum() for p in self.estimator.parameters() if p.grad is not None]
-            if not parts or math.isfinite(torch.stack(parts).sum().item()):
-                return True
-        self.skipped_steps += 1
-        self.estimator.zero_grad(set_to_none=True)
-        return False
+            finite = not parts or math.isfinite(torch.stack(parts).sum().item())
+        if not finite:
+            self.skipped_steps += 1
+            self.estimator.zero_grad(set_to_none=True)
+            restore()
+        return loss.detach(), finite and loss.requires_grad
 
     def _weight(self) -> float:
         if self.limit is not None:
             return self.limit.weight
-        return float(self.weight(self.calls)) if callable(self.weight) else float(self.weight)
+        return checked_number(self.weight(self.calls), "weight(calls)") if callable(self.weight) else self.weight
 
-    def _tell(self) -> None:
-        for kind, message in enumerate(self.health().messages):
-            last = self._warned.get(kind)
-            if last is None or self.steps - last >= WARN_EVERY:
+    def _count(self) -> None:
+        """End a round; warn about what a run should not go on with unseen."""
+        self.steps += 1
+        if not self.warn:
+            return
+        for kind, message in self.health().findings.items():
+            last = self._warned.get(kind, -WARN_EVERY)
+            if self.steps - last >= WARN_EVERY and (kind != "behind" or self.steps >= WARM):
                 self._warned[kind] = self.steps
                 warnings.warn(f"regularizer, round {self.steps}: {message}", RegularizerWarning, stacklevel=3)
 
     @contextmanager
-    def _isolated(self, *, training: bool) -> Iterator[None]:
-        """Let the estimator be in a mode and draw from a generator of its own inside."""
+    def _isolated(self) -> Iterator[None]:
+        """Let the estimator learn, and draw from a generator of its own, inside."""
         outside, was = torch.get_rng_state(), self.estimator.training
         torch.set_rng_state(self._random)
-        self.estimator.train(training)
+        if not was:
+            self.estimator.train()
         try:
             yield
         finally:
             self._random = torch.get_rng_state()
             torch.set_rng_state(outside)
-            self.estimator.train(was)
+            if not was:
+                self.estimator.eval()
 
 
 def _limit(at_most: float | None, at_least: float | None, maximize: bool, weight: Weight) -> Limit | None:
@@ -349,3 +368,13 @@ def _nothing(z: Tensor) -> Tensor:
 
 def _drawn(seed: int | None) -> int:
     return int(torch.randint(2**62, ())) if seed is None else check_whole("seed", seed)
+
+
+def _take_dtype(regularizer: Any, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Let the estimator have the precision of a checkpoint before it is loaded."""
+    own = (
+        value for name, value in state.items() if name.startswith(f"{prefix}estimator.") and isinstance(value, Tensor)
+    )
+    dtype = next((value.dtype for value in own if value.is_floating_point()), None)
+    if dtype is not None:
+        regularizer.estimator.to(dtype)

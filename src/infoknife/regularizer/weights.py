@@ -6,11 +6,13 @@ positive and moves by factors, so that it finds its size whatever the units of t
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
 from typing import Any, final
 
 from infoknife.inputs import check_count
 
-__all__ = ["Limit", "Weight", "annealed", "checked_weight"]
+__all__ = ["Limit", "Weight", "annealed", "checked_number", "checked_weight"]
 
 Weight = float | Callable[[int], float]
 
@@ -21,8 +23,10 @@ STDERRS = 1.0  # the limit is kept with so many standard errors of that estimate
 MULTIPLIERS = (1e-6, 1e6)
 
 
-def annealed(weight: float, steps: int, start: int = 0) -> Callable[[int], float]:
-    """Give a weight that rises along a line from zero to ``weight`` over ``steps`` calls (section C.2).
+@final
+@dataclass(frozen=True)
+class annealed:  # noqa: N801  # used as a function, and an object so that it can be pickled
+    """A weight that rises along a line from zero to ``weight`` over ``steps`` calls (section C.2).
 
     Args:
         weight: Where it ends.
@@ -34,19 +38,32 @@ def annealed(weight: float, steps: int, start: int = 0) -> Callable[[int], float
         >>> weight(0), weight(50), weight(1000)
         (0.0, 0.05, 0.1)
     """
-    check_count("steps", steps)
-    return lambda call: weight * min(max((call - start) / steps, 0.0), 1.0)
+
+    weight: float
+    steps: int
+    start: int = 0
+
+    def __post_init__(self) -> None:
+        check_count("steps", self.steps)
+
+    def __call__(self, call: int) -> float:
+        """Give the weight after so many calls."""
+        return self.weight * min(max((call - self.start) / self.steps, 0.0), 1.0)
 
 
 def checked_weight(weight: Any) -> Weight:
     """Give the weight back, a finite number of at least 0 or a function of the number of calls."""
-    if callable(weight):
-        return weight
-    if isinstance(weight, bool) or not isinstance(weight, int | float):
-        raise TypeError(f"weight is a {type(weight).__name__}; expected a number or a function of the calls so far")
-    if not 0 <= weight < math.inf:
-        raise ValueError(f"weight is {weight}; expected a finite number of at least 0. To raise use maximize=True")
-    return weight
+    return weight if callable(weight) else checked_number(weight, "weight")
+
+
+def checked_number(weight: Any, name: str) -> float:
+    """Give a weight as a float; raise where it is no finite number of at least 0."""
+    if isinstance(weight, bool) or not isinstance(weight, Real):
+        raise TypeError(f"{name} is a {type(weight).__name__}; expected a number or a function of the calls so far")
+    number = float(weight)
+    if not 0 <= number < math.inf:
+        raise ValueError(f"{name} is {weight}; expected a finite number of at least 0. To raise use maximize=True")
+    return number
 
 
 @final
@@ -70,8 +87,10 @@ class Limit:
         (True, True)
     """
 
-    def __init__(self, bound: float, sign: int, multiplier: float) -> None:
-        if not -math.inf < bound < math.inf:
+    def __init__(self, bound: Any, sign: int, multiplier: float) -> None:
+        if isinstance(bound, bool) or not isinstance(bound, Real):
+            raise TypeError(f"the limit is a {type(bound).__name__}; expected a number of nats")
+        if not math.isfinite(bound):
             raise ValueError(f"the limit is {bound}; expected a finite number of nats")
         self.bound, self.sign, self.multiplier = float(bound), sign, multiplier
         self.mean, self.trend, self.variance, self.seen = math.nan, 0.0, 0.0, 0
