@@ -62,7 +62,10 @@ MAY_IMPORT = {
         "_version",
     },
 }
-EXTRAS = {"scikit_learn": {"sklearn"}, "integrations": {"lightning", "transformers"}}  # libraries without which a room cannot be imported
+EXTRAS = {
+    "scikit_learn": {"sklearn"},
+    "integrations": {"lightning", "transformers"},
+}  # libraries without which a room cannot be imported
 EVERYTHING = CORE | MAY_IMPORT.keys() | {PUBLIC, "cli"}
 MAY_IMPORT |= {"cli": EVERYTHING, PUBLIC: EVERYTHING}
 

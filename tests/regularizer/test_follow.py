@@ -1,5 +1,9 @@
 """Keeping up: more inner steps while behind, fewer again after, recent batches in order."""
 
+import math
+from collections.abc import Iterable
+
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,21 +46,32 @@ def test_the_lag_is_a_running_mean() -> None:
 def test_recent_batches_and_their_order() -> None:
     follower = Follower(1, 8)
     assert list(follower.more()) == []
-    for number in range(6):
-        follower.remember((number,))
-    assert follower.memory == [(2,), (3,), (4,), (5,)]
-    assert len(follower.memory) == MEMORY
-    follower.inner_steps = 6
-    assert list(follower.recent()) == [(5,), (4,), (3,), (2,), (5,), (4,)]
-    assert list(follower.more()) == [(2,), (3,), (4,), (5,), (2,)]
+    for number in range(MEMORY + 2):
+        follower.remember((torch.tensor(number),))
+
+    def numbers(batches: Iterable[tuple[Tensor, ...]]) -> list[int]:
+        return [int(rows[0]) for rows in batches]
+
+    kept = list(range(2, MEMORY + 2))
+    assert numbers(follower.memory) == kept
+    follower.inner_steps = MEMORY + 2
+    assert numbers(follower.recent()) == [*kept[::-1], *kept[:-3:-1]]
+    assert numbers(follower.more()) == [*kept, kept[0]]
+
+
+def test_a_batch_is_remembered_as_it_was() -> None:
+    follower, buffer = Follower(1, 1), torch.ones(2)
+    follower.remember((buffer,))
+    buffer.zero_()
+    assert torch.equal(follower.memory[0][0], torch.ones(2))
 
 
 def test_when_it_looks() -> None:
     follower = Follower(1, 4)
     assert not any(follower.looks(step) for step in range(100))  # nothing to learn from
-    follower.remember((0,))
+    follower.remember((torch.zeros(1),))
     assert [step for step in range(64) if follower.looks(step)] == [15, 31, 47, 63]
-    assert [step for step in range(200) if follower.reseeds(step)] == [RESEED - 1, 2 * RESEED - 1, 3 * RESEED - 1]
+    assert [step for step in range(100) if follower.reseeds(step)] == [RESEED - 1, 2 * RESEED - 1, 3 * RESEED - 1]
 
 
 def test_state_goes_round() -> None:
@@ -117,13 +132,30 @@ def test_a_jump_is_caught_up_with() -> None:
     assert run.regularizer.health().lag < MORE
 
 
-def test_the_most_is_respected() -> None:
+def test_the_most_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Follower, "restarts", lambda self, steps: False)
     run = Run(most=2)
     assert max(run.go(8 * LOOK, 3.0)) == 2
     run = Run(most=1)
     assert max(run.go(8 * LOOK, 3.0)) == 1
     run = Run(most=1, least=3)
     assert set(run.go(2 * LOOK, 3.0)) == {3}
+
+
+def test_a_start_that_is_better_is_taken() -> None:
+    """The first batch says nothing of what comes: after some rounds the estimator starts anew from recent ones."""
+    regularizer = Regularizer(KNIFE(2, 8), lr=1e-6, seed=0, warn=False)
+    regularizer.step(normal(256, 2, 0))
+    batches = [normal(256, 2, seed) * 0.1 + torch.tensor([20.0, 0.0]) for seed in range(1, 40)]
+    for batch in batches:
+        regularizer.step(batch)
+    assert regularizer.health().restarted >= 1
+    entropy = math.log(2 * math.pi * math.e) + 2 * math.log(0.1)
+    assert abs(regularizer.measure(normal(2000, 2, 99) * 0.1 + torch.tensor([20.0, 0.0])) - entropy) < 0.1
+    calm = Regularizer(KNIFE(2, 8).initialize(normal(2048, 2, 7), seed=0), seed=0)
+    for seed in range(300):
+        calm.step(normal(256, 2, seed))
+    assert calm.health().restarted == 0
 
 
 def test_the_lag_is_what_a_round_gains() -> None:

@@ -69,7 +69,7 @@ def test_joint_mode_has_none_of_its_own(options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("lr", [0, -1.0, float("nan")])
 def test_rates_are_positive(lr: float) -> None:
-    with pytest.raises(ValueError, match=r"lr is .*expected a positive number"):
+    with pytest.raises(ValueError, match=r"lr is .*expected a finite number above 0"):
         Regularizer(KNIFE(2, 4), lr=lr)
 
 

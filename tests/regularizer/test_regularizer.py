@@ -30,7 +30,7 @@ def test_steps_are_plain_training(world: World) -> None:
     groups: Any = (
         estimator.parameter_groups(0.003) if isinstance(estimator, MutualInformation) else estimator.parameters()
     )
-    optimizer = torch.optim.Adam(groups, 0.003)
+    optimizer = torch.optim.Adam(groups, 0.003, fused=True)
     for step in range(LOOK - 1):  # from then on it looks whether it is behind
         z, s = world.case.data(seed=step)
         optimizer.zero_grad()
@@ -45,7 +45,7 @@ def test_more_inner_steps_go_over_recent_batches() -> None:
     batches = [normal(64, 2, seed) for seed in range(4)]
     regularizer = Regularizer(KNIFE(2, 4).initialize(normal(512, 2, 9), seed=0), inner_steps=3, seed=0)
     estimator = by_hand(regularizer)
-    optimizer = torch.optim.Adam(estimator.parameters(), 1e-3)
+    optimizer = torch.optim.Adam(estimator.parameters(), 1e-3, fused=True)
 
     def descend(batch: Tensor) -> None:
         optimizer.zero_grad()
@@ -272,7 +272,7 @@ def test_another_seed_is_another_run() -> None:
 def test_randomness_comes_back_after_an_error() -> None:
     regularizer = Regularizer(mi("mine", 2, 2), seed=0)
     before = torch.get_rng_state()
-    with pytest.raises(ValueError, match="y has 3 rows"):
+    with pytest.raises(ValueError, match="s has shape .3, 2."):
         regularizer.step(normal(4, 2), normal(3, 2))
     assert torch.equal(torch.get_rng_state(), before)
 

@@ -31,7 +31,7 @@ def test_annealed_over_no_steps(steps: int, error: type[Exception]) -> None:
 
 @pytest.mark.parametrize("weight", [0, 0.0, 3, 0.1, annealed(1.0, 5)])
 def test_weights_that_may_be(weight: float | Callable[[int], float]) -> None:
-    assert checked_weight(weight) is weight
+    assert checked_weight(weight) == weight
 
 
 @pytest.mark.parametrize("weight", [-1, -0.1, math.inf, math.nan])

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
@@ -10,13 +11,15 @@ from infoknife.densities import Density
 from infoknife.information import MutualInformation
 from infoknife.regularizer.optimizers import forget
 
-__all__ = ["Follower"]
+__all__ = ["BETTER", "Follower", "Rows"]
 
 LOOK = 16  # rounds between two measurements of the lag
 RESEED = 32  # rounds between two looks for kernels without mass
-MEMORY = 4  # recent batches that further inner steps learn from
+MEMORY = 8  # recent batches that further inner steps learn from, and starts from data
 MORE, FEWER = 1e-2, 2.5e-3  # nats that a round gains on fresh rows, above and below which their number changes
 SMOOTHING = 0.3  # of the lag
+RESTART = 256  # rounds between two trials of a new start; before, at powers of two
+BETTER = 0.02  # nats by which a new start must be better on fresh rows
 
 Rows = tuple[Tensor, ...]
 
@@ -39,7 +42,7 @@ class Follower:
     def __init__(self, least: int, most: int) -> None:
         self.least, self.most = least, max(least, most)
         self.inner_steps, self.lag = least, 0.0
-        self.kernels = self.dead = self.reseeded = 0
+        self.kernels = self.dead = self.reseeded = self.restarted = 0
         self.saturated = 0.0
         self.memory: list[Rows] = []
         self._seen = 0
@@ -51,6 +54,14 @@ class Follower:
     def reseeds(self, steps: int) -> bool:
         """Whether kernels are looked after in this round."""
         return steps % RESEED == RESEED - 1
+
+    def restarts(self, steps: int) -> bool:
+        """Whether a new start from recent batches is tried in this round."""
+        return steps >= MEMORY and (steps % RESTART == 0 or (steps < RESTART and steps.bit_count() == 1))
+
+    def recent_rows(self) -> Rows:
+        """All recent batches as one."""
+        return tuple(torch.cat(parts) for parts in zip(*self.memory, strict=True))
 
     def recent(self) -> Iterator[Rows]:
         """Recent batches for a round of inner steps, the last one first."""
@@ -71,6 +82,10 @@ class Follower:
         elif gain < FEWER:
             self.inner_steps = max(self.inner_steps // 2, self.least)
 
+    def forget(self) -> None:
+        """Know nothing of recent batches and of the lag."""
+        self.memory, self.lag, self.inner_steps, self._seen = [], 0.0, self.least, 0
+
     def remember(self, rows: Rows) -> None:
         """Keep a copy of a batch as one of the recent ones."""
         self.memory = [*self.memory[1 - MEMORY :], tuple(row.clone() for row in rows)]
@@ -85,7 +100,7 @@ class Follower:
 
     def facts(self) -> dict[str, Any]:
         """What ``Health`` tells."""
-        names = ("lag", "inner_steps", "kernels", "dead", "reseeded", "saturated")
+        names = ("lag", "inner_steps", "kernels", "dead", "reseeded", "saturated", "restarted")
         return {name: getattr(self, name) for name in names}
 
     def state(self) -> dict[str, Any]:

@@ -28,6 +28,7 @@ class Health:
         kernels: How many kernels there are.
         dead: How many of them had no mass when it was last looked.
         reseeded: How many were put anew where data was badly explained, in all.
+        restarted: How often the estimator was started anew from recent rows, because fresh ones preferred it.
         saturated: The part of the kernels' scales that are at the end of what is sensible.
         skipped_rows: Rows with a value that is not finite, which were left out.
         skipped_steps: Inner steps and outer terms that were left out because they were not finite.
@@ -49,6 +50,7 @@ class Health:
     kernels: int = 0
     dead: int = 0
     reseeded: int = 0
+    restarted: int = 0
     saturated: float = 0.0
     skipped_rows: int = 0
     skipped_steps: int = 0
@@ -70,7 +72,7 @@ class Health:
             "steps": f"{self.skipped_steps} steps or terms were left out because they were not finite; try a smaller "
             "lr for the estimator",
             "diverging": f"the estimate, {self.estimate:.3g} nats, looks as if the truth were infinite: an encoder "
-            "without noise, or a column that is a function of others. Add noise to z, or set a limit with at_most",
+            "without noise, or a column that is a function of others. Add noise to z, or set a limit",
         }
         said["negative"] = (
             f"the estimate, {self.estimate:.3g} nats, is well below zero, so the estimator is far from the data; try "

@@ -14,8 +14,9 @@ from infoknife.densities import Density
 from infoknife.information import MutualInformation
 from infoknife.inputs import check_count, check_whole, one_of, tensor
 from infoknife.regularizer.follow import Follower, Rows
-from infoknife.regularizer.frozen import frozen, restorer
+from infoknife.regularizer.frozen import frozen
 from infoknife.regularizer.health import BELOW, DIVERGING, Health, RegularizerWarning
+from infoknife.regularizer.inner import Estimator, Inner
 from infoknife.regularizer.optimizers import make
 from infoknife.regularizer.weights import Limit, Weight, checked_number, checked_weight
 
@@ -70,7 +71,7 @@ class Regularizer(nn.Module):
 
     def __init__(
         self,
-        estimator: Density | MutualInformation,
+        estimator: Estimator,
         *,
         optimizer: Optimizer | Callable[..., Optimizer] | None = None,
         lr: float | None = None,
@@ -96,17 +97,19 @@ class Regularizer(nn.Module):
         self.sign = -1 if maximize else 1
         self.weight = checked_weight(weight)
         self.limit = _limit(at_most, at_least, maximize, self.weight)
-        self.optimizer = make(estimator, optimizer, lr, mode)
         if mode == "joint" and inner_steps != 1:
             raise ValueError(
                 f"inner_steps is {inner_steps} with mode='joint'; expected 1: your optimiser makes the steps"
             )
         inner_steps = check_count("inner_steps", inner_steps)
         self.follower = Follower(inner_steps, check_count("most_inner_steps", most_inner_steps))
-        self.register_load_state_dict_pre_hook(_take_dtype)
-        self.steps = self.calls = self.skipped_rows = self.skipped_steps = 0
+        self.optimizer = make(estimator, optimizer, lr, mode)
+        self.inner = Inner(estimator, self.optimizer, self.follower, joint=mode == "joint")
+        self.register_load_state_dict_pre_hook(_take_dtype)  # type: ignore[no-untyped-call]
+        self.steps = self.calls = self.skipped_rows = self.skipped_terms = 0
         self.estimate = math.nan
         self._random = torch.Generator().manual_seed(_drawn(seed)).get_state()
+        self._before: tuple[Tensor, Estimator] | None = None
         self._warned: dict[str, int] = {}  # the round of the last warning of a kind
 
     def forward(self, z: Tensor, s: Any = None) -> Tensor:
@@ -138,9 +141,10 @@ class Regularizer(nn.Module):
             self._count()
             return torch.tensor(math.nan)
         self._start(rows)
+        self._before = (tensor(z, "z").detach(), frozen(self.estimator))
         with self._isolated():
             self._look(rows)
-            loss = self._round(rows)
+            loss = self.inner.round(rows, self.steps)
         self._count()
         return loss
 
@@ -155,7 +159,7 @@ class Regularizer(nn.Module):
         self._start(rows)
         with self._isolated():
             self._look(rows)
-            loss = self._own_loss(rows)
+            loss = self.inner.loss(rows)
         self._count()
         return loss
 
@@ -166,12 +170,15 @@ class Regularizer(nn.Module):
         return math.nan if rows is None else frozen(self.estimator)(*rows).item()
 
     def initialize(self, z: Any, s: Any = None) -> Self:
-        """Start the estimator from rows z (N, d) and s, about a thousand of them."""
+        """Start the estimator anew from rows z (N, d) and s, about a thousand of them; all that was is forgotten."""
         rows = self._rows(z, s)
         if rows is None:
             raise ValueError("z has no row that is finite; expected some to start from. Look at the encoder's output")
         with self._isolated():
             self.estimator.initialize(*rows, seed=_drawn(None))
+        self.estimate = math.nan
+        self.follower.forget()
+        self.inner.forget()
         return self
 
     def health(self) -> Health:
@@ -183,9 +190,9 @@ class Regularizer(nn.Module):
             calls=self.calls,
             estimate=self.estimate,
             skipped_rows=self.skipped_rows,
-            skipped_steps=self.skipped_steps,
+            skipped_steps=self.inner.skipped + self.skipped_terms,
             weight=self._weight(),
-            diverging=self.estimate < -size if entropy else self.estimate > size,
+            diverging=self.estimate < -size if entropy else abs(self.estimate) > size,
             negative=not entropy and self.estimate < BELOW,
             **self.follower.facts(),
         )
@@ -194,7 +201,7 @@ class Regularizer(nn.Module):
         """Give what a run goes on with beside the parameters: optimiser, counts, multiplier, random state."""
         return {
             "optimizer": None if self.optimizer is None else self.optimizer.state_dict(),
-            "counts": [self.steps, self.calls, self.skipped_rows, self.skipped_steps],
+            "counts": [self.steps, self.calls, self.skipped_rows, self.skipped_terms, self.inner.skipped],
             "estimate": self.estimate,
             "limit": None if self.limit is None else self.limit.state(),
             "random": self._random,
@@ -205,7 +212,7 @@ class Regularizer(nn.Module):
         """Take over what ``get_extra_state`` gave."""
         if self.optimizer is not None and state["optimizer"] is not None:
             self.optimizer.load_state_dict(state["optimizer"])
-        self.steps, self.calls, self.skipped_rows, self.skipped_steps = state["counts"]
+        self.steps, self.calls, self.skipped_rows, self.skipped_terms, self.inner.skipped = state["counts"]
         self.estimate, self._random = state["estimate"], state["random"].cpu()
         if self.limit is not None and state["limit"] is not None:
             self.limit.restore(state["limit"])
@@ -225,17 +232,25 @@ class Regularizer(nn.Module):
         if self.training:
             self._start(tuple(row.detach() for row in rows))
         with self._isolated():
-            value: Tensor = frozen(self.estimator)(*rows)
+            value: Tensor = self._unbiased(z)(*rows)
         if math.isfinite(value.item()):
             return value
-        self.skipped_steps += 1
+        self.skipped_terms += 1
         return None
+
+    def _unbiased(self, z: Tensor) -> Estimator:
+        """The estimator for rows z, as it was before it learned from them if it has."""
+        if self._before is not None and self.training and torch.is_grad_enabled():
+            known, before = self._before  # which keeps the rows, so that no others can stand in their place
+            if known.data_ptr() == z.data_ptr() and known.shape == z.shape:
+                return before
+        return frozen(self.estimator)
 
     def _rows(self, z: Any, s: Any, detach: bool = True) -> Rows | None:
         """The rows that are finite; None if there are none. All other checks are the estimator's."""
         rows = [tensor(z, "z")] if s is None else [tensor(z, "z"), tensor(s, "s")]
         if len({row.shape[:1] for row in rows}) > 1:
-            raise ValueError(f"s has shape {tuple(rows[1].shape)}; expected {len(rows[0])} rows, one for each of z")
+            raise ValueError(f"s has shape {tuple(rows[1].shape)}; expected as many rows as z, {tuple(rows[0].shape)}")
         rows = [row.detach() for row in rows] if detach else rows
         if all(math.isfinite(row.detach().sum().item()) for row in rows):
             return tuple(rows)
@@ -259,60 +274,6 @@ class Regularizer(nn.Module):
             self.estimate = self.estimate + SMOOTHING * (value - self.estimate) if known else value
             if self.limit is not None:
                 self.limit.observe(value)
-
-    def _round(self, rows: Rows) -> Tensor:
-        """One round of inner steps: the batch itself, then recent ones while the estimator is behind."""
-        follower = self.follower
-        if self.mode == "joint":
-            loss, _ = self._learn(rows)
-            return loss
-        if follower.looks(self.steps):
-            before = self._fresh_loss(rows)
-            for batch in follower.recent():
-                self._descend(batch)
-            follower.adapt(before - self._fresh_loss(rows))
-        if follower.reseeds(self.steps):
-            follower.reseed(self.estimator, self.optimizer, rows)
-        loss = self._descend(rows)
-        for batch in follower.more():
-            self._descend(batch)
-        follower.remember(rows)
-        return loss
-
-    def _own_loss(self, rows: Rows) -> Tensor:
-        estimator = self.estimator
-        device = estimator.initialized.device  # recent batches of a checkpoint may come from elsewhere
-        rows = tuple(row.to(device) for row in rows)
-        loss: Tensor = estimator.loss(*rows) if isinstance(estimator, MutualInformation) else estimator(*rows)
-        return loss
-
-    @torch.no_grad()
-    def _fresh_loss(self, rows: Rows) -> float:
-        return self._own_loss(rows).item()
-
-    def _descend(self, rows: Rows) -> Tensor:
-        """A step of the estimator's optimiser, unless something is not finite; no gradient stays behind."""
-        loss, learned = self._learn(rows)
-        if learned and self.optimizer is not None:
-            self.optimizer.step()
-        self.estimator.zero_grad(set_to_none=True)
-        return loss
-
-    @torch.enable_grad()
-    def _learn(self, rows: Rows) -> tuple[Tensor, bool]:
-        """Leave gradients of the estimator's loss; where they are not finite none, and no buffer has followed."""
-        restore = restorer(self.estimator)
-        loss = self._own_loss(rows)
-        finite = math.isfinite(loss.item())
-        if finite and loss.requires_grad:
-            loss.backward()
-            parts = [p.grad.sum() for p in self.estimator.parameters() if p.grad is not None]
-            finite = not parts or math.isfinite(torch.stack(parts).sum().item())
-        if not finite:
-            self.skipped_steps += 1
-            self.estimator.zero_grad(set_to_none=True)
-            restore()
-        return loss.detach(), finite and loss.requires_grad
 
     def _weight(self) -> float:
         if self.limit is not None:
@@ -372,9 +333,7 @@ def _drawn(seed: int | None) -> int:
 
 def _take_dtype(regularizer: Any, state: dict[str, Any], prefix: str, *_: Any) -> None:
     """Let the estimator have the precision of a checkpoint before it is loaded."""
-    own = (
-        value for name, value in state.items() if name.startswith(f"{prefix}estimator.") and isinstance(value, Tensor)
-    )
-    dtype = next((value.dtype for value in own if value.is_floating_point()), None)
-    if dtype is not None:
-        regularizer.estimator.to(dtype)
+    for name, _parameter in regularizer.named_parameters():
+        if prefix + name in state:
+            regularizer.estimator.to(state[prefix + name].dtype)
+            return
