@@ -181,9 +181,26 @@ def test_guide_to_experiments(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.strip() == "[10, 64]"
 
 
+def test_guide_to_the_regularizer() -> None:
+    names = run_all(GUIDE / "regularizer.md")
+    assert abs(names["left"]) < 0.03
+    assert abs(float(names["fresh"])) < 0.03
+    assert names["error"] < 0.15
+    assert abs(names["start"]) < 0.05
+    assert names["told"][0]
+
+
+@pytest.mark.filterwarnings("ignore:The 'train_dataloader' does not have many workers")
+@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec.. is deprecated")
+@pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true but no accelerator")
+def test_guide_to_the_integrations() -> None:
+    names = run_all(GUIDE / "integrations.md")
+    assert names["rounds"] == names["calls"] == 8
+
+
 def test_every_guide_is_tried() -> None:
     tried = {"data.md", "scikit-learn.md", "measure.md", "train.md", "conditional.md", "starts.md", "infinite.md"}
-    tried |= {"information.md", "experiments.md"}
+    tried |= {"information.md", "experiments.md", "regularizer.md", "integrations.md"}
     assert {page.name for page in GUIDE.glob("*.md") if blocks(page)} == tried
 
 

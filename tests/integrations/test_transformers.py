@@ -89,7 +89,8 @@ def test_the_term_is_in_the_loss(tmp_path: Path) -> None:
     batch = {"x": torch.stack([row["x"] for row in rows()]), "group": torch.arange(256) % 2, "labels": torch.zeros(256)}
     task, total = (run.compute_loss(run.model.train(), batch) for run in (without, with_it))
     z = with_it.model(batch["x"])["z"]
-    assert (total - task).item() == pytest.approx(0.3 * with_it.regularizer.measure(z, batch["group"]), abs=1e-6)
+    started = regularizer(weight=0.3).initialize(z.detach(), batch["group"])  # before it learned from the batch
+    assert (total - task).item() == pytest.approx(0.3 * started.measure(z, batch["group"]), abs=1e-6)
     assert list(batch) == ["x", "group", "labels"]
 
 

@@ -265,7 +265,7 @@ def test_z_of_another_shape(shape: tuple[int, ...]) -> None:
 def test_as_many_rows_of_s_as_of_z() -> None:
     x, s = moons(16)
     for call in calls(Regularizer(mi("doe", 2, y_classes=2).initialize(x, s, seed=0), seed=0)):
-        with pytest.raises(ValueError, match="s has shape .15,.; expected as many rows as z"):
+        with pytest.raises(ValueError, match=r"s has shape \(15,\); expected as many rows as z"):
             call(x.clone().requires_grad_(), s[:-1])
 
 

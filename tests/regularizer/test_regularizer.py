@@ -12,6 +12,7 @@ from infoknife import KNIFE, Regularizer, annealed, mi
 from infoknife.densities import Gaussian
 from infoknife.information import MutualInformation
 from infoknife.regularizer.follow import LOOK
+from infoknife.regularizer.frozen import restorer
 from tests.regularizer.worlds import World, by_hand, by_name, copies, moons, own_loss, same, value
 
 TRAINED = by_name(
@@ -54,8 +55,11 @@ def test_more_inner_steps_go_over_recent_batches() -> None:
 
     for step, batch in enumerate(batches):
         regularizer.step(batch)
-        for at in [batch, *(batches[i % step] for i in range(2 if step else 0))]:
-            descend(at)
+        descend(batch)
+        for again in batches[: min(step, 2)]:
+            restore = restorer(estimator)  # statistics count a batch once
+            descend(again)
+            restore()
     assert same(regularizer.parameters(), estimator.parameters())
 
 
@@ -272,7 +276,7 @@ def test_another_seed_is_another_run() -> None:
 def test_randomness_comes_back_after_an_error() -> None:
     regularizer = Regularizer(mi("mine", 2, 2), seed=0)
     before = torch.get_rng_state()
-    with pytest.raises(ValueError, match="s has shape .3, 2."):
+    with pytest.raises(ValueError, match=r"s has shape \(3, 2\)"):
         regularizer.step(normal(4, 2), normal(3, 2))
     assert torch.equal(torch.get_rng_state(), before)
 

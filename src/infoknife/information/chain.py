@@ -23,21 +23,29 @@ class Moments(nn.Module):
     """
 
     matrix: Tensor
+    rows: Tensor
 
-    def __init__(self, columns: int, momentum: float = 0.01) -> None:
+    def __init__(self, columns: int, momentum: float = 0.02) -> None:
         super().__init__()
         self.momentum = momentum
         self.register_buffer("matrix", torch.eye(columns))
+        self.register_buffer("rows", torch.tensor(torch.inf, dtype=torch.double))  # that were seen since the start
 
     def initialize(self, w: Tensor) -> None:
         """Take the moments of w (N, columns), with correlations shrunk as far as there are few rows for them."""
         S = w.T @ w / len(w)
+        self.rows = torch.full_like(self.rows, len(w))
         self.matrix = torch.lerp(S, S.diagonal().diag(), S.shape[0] / (S.shape[0] + len(w)))
 
     def update(self, w: Tensor) -> None:
-        """Step towards the moments of the batch w (N, columns); the tensor is replaced, never overwritten."""
+        """Step towards the moments of the batch w (N, columns); the tensor is replaced, never overwritten.
+
+        Soon after the start all rows since then count the same.
+        """
         w = w.to(self.matrix.dtype)
-        self.matrix = torch.lerp(self.matrix, w.T @ w / len(w), self.momentum)
+        self.rows = self.rows + len(w)
+        momentum = max(self.momentum, len(w) / float(self.rows))
+        self.matrix = torch.lerp(self.matrix, w.T @ w / len(w), momentum)
 
 
 def regression_of(features: Tensor, cross: Tensor) -> Tensor:

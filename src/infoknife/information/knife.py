@@ -22,10 +22,11 @@ from infoknife.transforms import Quantile, Standardize
 __all__ = ["ChainKNIFE"]
 
 PERIOD = 8  # batches between two solutions for the linear parts
-WATCH = 2  # batches between two looks at how well the linear parts predict
-TRUST = 0.1  # momentum of such a look
+WATCH = 4  # batches between two looks at how well the linear parts predict
+TRUST = 0.15  # momentum of such a look
 STILL = 0.01  # least trust in the network, from which it can come back
 FAR = 10.0  # a raw condition counts up to so many standard deviations
+SIMPLER = 0.01  # nats a column by which learned kernels must be better than normal innovations, which have less noise
 LEAST = 1e-3  # least weight of an expert, from which it can come back
 
 
@@ -56,12 +57,13 @@ class ChainKNIFE(MutualInformation):
     steps: Tensor
     linear: Tensor
     log_det: Tensor
-    slope: Tensor
+    predictor: Tensor
     trust: Tensor
+    applied: Tensor
     looks: Tensor
 
     def __init__(
-        self, x_dim: int, y_dim: int | None = None, *, given: str = "x", components: int = 16, hidden: int = 64
+        self, x_dim: int, y_dim: int | None = None, *, given: str = "y", components: int = 16, hidden: int = 64
     ) -> None:
         super().__init__(x_dim, y_dim)
         assert y_dim is not None
@@ -78,7 +80,8 @@ class ChainKNIFE(MutualInformation):
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
         self.register_buffer("linear", torch.zeros(2 * (v + t), 4 * t))
         self.register_buffer("log_det", torch.zeros(4))  # raw with and without the condition, normal likewise
-        self.register_buffer("slope", torch.zeros(2 * v, 2 * t))
+        self.register_buffer("predictor", torch.zeros(2 * v, 2 * t))  # of the targets in whitened coordinates
+        self.register_buffer("applied", torch.ones(2 * t))  # trust in the slopes when they were last solved for
         parts = 4 if hidden else 2  # slopes of both experts, the network's moves and log-scales
         self.register_buffer("trust", torch.ones(parts))  # what part of their predictions fresh batches confirm
         self.register_buffer("looks", torch.zeros(2, parts))  # products of predictions with targets and themselves
@@ -147,32 +150,35 @@ class ChainKNIFE(MutualInformation):
         It is what James and Stein shrink predictions p of t by, measured. Slopes, and a network, that found nothing but
         the noise of the rows that they learned from count nothing.
         """
-        (v, t), S = self.sizes, self.linear.to(w.dtype)
-        factors = torch.stack([S[2 * v : 2 * v + t, :t], S[2 * v + t :, 2 * t : 3 * t]])  # whiten what is not predicted
-        p = (w[:, : 2 * v] @ self.slope.to(w.dtype)).view(-1, 2, t).transpose(0, 1) @ factors
-        target = w[:, 2 * v :].view(-1, 2, t).transpose(0, 1) @ factors
-        products = _products(p, target)
+        v, t = self.sizes
+        linear = self.linear.view(-1, 4, t)[:, ::2].reshape(-1, 2 * t)  # to the innovations of both experts
+        p = w[:, : 2 * v] @ self.predictor.to(w.dtype)
+        e = w @ linear.to(w.dtype)
+        pairs = [(p, e + p * self.applied.to(w.dtype))]
         if self.network is not None:
-            e = target[0] - self.trust[0].to(w.dtype) * p[0]
-            moves = torch.stack(self.network(w[:, : 2 * v]).chunk(2, 1))  # moves, log-scales
-            products = torch.cat([products, _products(moves, torch.stack([e, (1 - e * e) / 2]))], 1)
+            raw = e[:, :t]
+            pairs.append((self.network(w[:, : 2 * v]), torch.cat([raw, (1 - raw * raw) / 2], 1)))  # moves, log-scales
+        products = torch.cat([torch.stack([p * q, p * p]).view(2, -1, 2, t).sum((1, 3)) for p, q in pairs], 1) / len(w)
         momentum = max(TRUST, WATCH / (int(self.steps) + WATCH))
         self.looks = torch.lerp(self.looks, products.to(self.looks.dtype), momentum)
-        trust = self.looks[0] / self.looks[1].clamp_min(1e-12)
-        self.trust = torch.cat([trust[:2].clamp(0, 1), trust[2:].clamp(STILL, 1)])
+        products, squares = self.looks[0], self.looks[1].clamp_min(1e-12)
+        stderr = (squares * TRUST / (2 * len(w))).sqrt()  # of the products, if nothing is predicted
+        network = (products[2:] - stderr[2:]) / squares[2:]
+        self.trust = torch.cat([(products / squares)[:2].clamp(0, 1), network.clamp(STILL, 1)])
 
     def _solve(self) -> None:
         """Take the chains' linear parts from the moments: all innovations are ``w @ linear``."""
         S, (v, t) = self.moments.matrix, self.sizes
         cross, own = S[: 2 * v, 2 * v :], S[2 * v :, 2 * v :]
-        self.slope = regression_of(S[: 2 * v, : 2 * v], cross)
-        trust = self.trust[:2].repeat_interleave(t)
-        slope = self.slope * trust
+        full = regression_of(S[: 2 * v, : 2 * v], cross)
+        self.applied = trust = self.trust[:2].repeat_interleave(t)
+        slope = full * trust
         rest = own - (trust if __import__("os").environ.get("A2") else 2 - trust) * (cross.T @ slope)
         raw, normal = slice(0, t), slice(t, 2 * t)
         factor, self.log_det = factor_of(
             torch.stack([rest[raw, raw], own[raw, raw], rest[normal, normal], own[normal, normal]])
         )
+        self.predictor = torch.cat([full[:, raw] @ factor[0].T, full[:, normal] @ factor[2].T], 1)
         linear = S.new_zeros(len(S), 4, t)
         linear[: 2 * v, 0] = -slope[:, raw] @ factor[0].T
         linear[: 2 * v, 2] = -slope[:, normal] @ factor[2].T
@@ -204,15 +210,11 @@ class ChainKNIFE(MutualInformation):
         return self.log_det[2:].to(w.dtype).unsqueeze(-1) - 0.5 * (square + t * math.log(2 * math.pi))
 
     def _weigh(self, conditional: Tensor, momentum: float) -> None:
-        """Let the experts' weights follow their responsibilities."""
-        share = torch.softmax(self.gate.log().unsqueeze(-1) + conditional, 0).mean(1).to(self.gate.dtype)
+        """Let the experts' weights follow their responsibilities, the simpler one a little before the other."""
+        margin = conditional.new_tensor([[SIMPLER * self.sizes[1]], [0.0]])
+        share = torch.softmax(self.gate.log().unsqueeze(-1) + conditional - margin, 0).mean(1).to(self.gate.dtype)
         gate = torch.lerp(self.gate, share, momentum).clamp_min(LEAST)
         self.gate = gate / gate.sum()
-
-
-def _products(predicted: Tensor, target: Tensor) -> Tensor:
-    """Products of predictions (P, N, t) with targets and with themselves, means over rows: (2, P)."""
-    return torch.stack([(predicted * target).sum((1, 2)), (predicted * predicted).sum((1, 2))]) / predicted.shape[1]
 
 
 def _still(network: MLP) -> MLP:

@@ -18,7 +18,10 @@ RESEED = 32  # rounds between two looks for kernels without mass
 MEMORY = 8  # recent batches that further inner steps learn from, and starts from data
 MORE, FEWER = 1e-2, 2.5e-3  # nats that a round gains on fresh rows, above and below which their number changes
 SMOOTHING = 0.3  # of the lag
-RESTART = 256  # rounds between two trials of a new start; before, at powers of two
+RESTART = 256  # rounds between two trials of a new start
+SURPRISE = 5.0  # standard deviations of the loss of fresh batches that mean another distribution
+SURPRISE_AFTER = 20  # batches that it takes to know
+SURPRISE_MOMENTUM = 0.05
 BETTER = 0.02  # nats by which a new start must be better on fresh rows
 
 Rows = tuple[Tensor, ...]
@@ -43,7 +46,8 @@ class Follower:
         self.least, self.most = least, max(least, most)
         self.inner_steps, self.lag = least, 0.0
         self.kernels = self.dead = self.reseeded = self.restarted = 0
-        self.saturated = 0.0
+        self.saturated = self.mean = self.variance = 0.0
+        self._losses = 0
         self.memory: list[Rows] = []
         self._seen = 0
 
@@ -56,8 +60,9 @@ class Follower:
         return steps % RESEED == RESEED - 1
 
     def restarts(self, steps: int) -> bool:
-        """Whether a new start from recent batches is tried in this round."""
-        return steps >= MEMORY and (steps % RESTART == 0 or (steps < RESTART and steps.bit_count() == 1))
+        """Whether a new start from recent batches is tried: soon after the first or a surprise, then at times."""
+        settled = steps > 0 and steps % RESTART == 0
+        return len(self.memory) == MEMORY and (settled or self._losses in (MEMORY, 4 * MEMORY))
 
     def recent_rows(self) -> Rows:
         """All recent batches as one."""
@@ -69,9 +74,22 @@ class Follower:
             yield self.memory[-1 - step % len(self.memory)]
 
     def more(self) -> Iterator[Rows]:
-        """Recent batches for the inner steps after the first, older ones first."""
-        for step in range(self.inner_steps - 1 if self.memory else 0):
+        """Recent batches for the inner steps after the first, older ones first; no more steps than there are."""
+        for step in range(min(self.inner_steps - 1, len(self.memory))):
             yield self.memory[step % len(self.memory)]
+
+    def surprised(self, loss: float) -> bool:
+        """Whether the loss of a fresh batch is far from what it was: then older batches are of another world."""
+        self._losses += 1
+        away, step = loss - self.mean, max(SURPRISE_MOMENTUM, 1 / self._losses)
+        far = self._losses > SURPRISE_AFTER and abs(away) > SURPRISE * self.variance**0.5 + MORE
+        if far:
+            self.memory, self.inner_steps, self._losses = [], self.most, 0
+            self.mean, self.variance = loss, 0.0
+        else:
+            self.mean += step * away
+            self.variance += step * (away * away - self.variance)
+        return far
 
     def adapt(self, gain: float) -> None:
         """Take in what a round gained on fresh rows: double the steps, or halve them."""
@@ -84,7 +102,7 @@ class Follower:
 
     def forget(self) -> None:
         """Know nothing of recent batches and of the lag."""
-        self.memory, self.lag, self.inner_steps, self._seen = [], 0.0, self.least, 0
+        self.memory, self.lag, self.inner_steps, self._seen, self._losses = [], 0.0, self.least, 0, 0
 
     def remember(self, rows: Rows) -> None:
         """Keep a copy of a batch as one of the recent ones."""
@@ -105,7 +123,8 @@ class Follower:
 
     def state(self) -> dict[str, Any]:
         """Everything that moves, for a checkpoint."""
-        return {**self.facts(), "memory": self.memory, "_seen": self._seen}
+        more = ("memory", "mean", "variance", "_seen", "_losses")
+        return self.facts() | {name: getattr(self, name) for name in more}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over what ``state`` gave."""

@@ -41,13 +41,14 @@ class Inner:
         if follower.looks(steps):
             before = self._fresh_loss(rows)
             for batch in follower.recent():
-                self._descend(batch)
+                self._replay(batch)
             follower.adapt(before - self._fresh_loss(rows))
         if follower.reseeds(steps):
             follower.reseed(self.estimator, self.optimizer, rows)
         loss = self._descend(rows)
+        follower.surprised(loss.item())
         for batch in follower.more():
-            self._descend(batch)
+            self._replay(batch)
         follower.remember(rows)
         return loss
 
@@ -80,6 +81,12 @@ class Inner:
             self.optimizer.step()
         self.estimator.zero_grad(set_to_none=True)
         return loss
+
+    def _replay(self, rows: Rows) -> None:
+        """Learn from rows once more; what is in closed form has counted them already."""
+        restore = restorer(self.estimator)
+        self._descend(rows)
+        restore()
 
     @torch.enable_grad()
     def _learn(self, rows: Rows) -> tuple[Tensor, bool]:

@@ -16,7 +16,7 @@ __all__ = ["Limit", "Weight", "annealed", "checked_number", "checked_weight"]
 
 Weight = float | Callable[[int], float]
 
-RATE = 0.01  # of the multiplier's logarithm a step, at a violation of the size of the limit
+RATE = 0.03  # of the multiplier's logarithm a step, at a violation of the size of the limit
 GAIN = 10.0  # how strongly the present violation counts beside the past ones
 SMOOTHING = 0.05  # of the running estimate that is compared with the limit
 STDERRS = 1.0  # the limit is kept with so many standard errors of that estimate to spare
