@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infoknife import annealed
-from infoknife.regularizer.weights import MULTIPLIERS, Limit, checked_weight
+from infoknife.regularizer.weights import MULTIPLIERS, RATE, Limit, checked_weight
 
 numbers = st.floats(-1e3, 1e3)
 
@@ -60,7 +60,7 @@ def test_the_multiplier_grows_while_the_limit_is_violated(sign: int) -> None:
         limit.observe(1.0 + 0.5 * sign)
         grown.append(limit.multiplier)
     assert grown == sorted(grown)
-    assert limit.multiplier == pytest.approx(math.exp(100 * 0.01 * 0.5))
+    assert limit.multiplier == pytest.approx(math.exp(100 * RATE * 0.5))
     assert limit.violation == pytest.approx(0.5)
     assert limit.weight == pytest.approx(6 * limit.multiplier)
 
