@@ -9,14 +9,14 @@ from torch import nn
 
 from infoknife import KNIFE, Regularizer, mi
 from infoknife.densities import Parzen
-from infoknife.regularizer.optimizers import DEFAULT_LR, forget, make
+from infoknife.regularizer.optimizers import forget, make
 
 
 def test_adam_by_default() -> None:
     knife = KNIFE(2, 4)
     optimizer = make(knife, None, None, "alternate")
     assert type(optimizer) is torch.optim.Adam
-    assert [group["lr"] for group in optimizer.param_groups] == [DEFAULT_LR]
+    assert [group["lr"] for group in optimizer.param_groups] == [KNIFE.rate] == [0.01]
     assert {id(p) for group in optimizer.param_groups for p in group["params"]} == {id(p) for p in knife.parameters()}
 
 
@@ -34,7 +34,7 @@ def test_classes_and_functions_that_make_one() -> None:
     optimizer = make(knife, functools.partial(torch.optim.Adam, betas=(0.5, 0.9)), None, "alternate")
     assert optimizer is not None
     assert optimizer.param_groups[0]["betas"] == (0.5, 0.9)
-    assert optimizer.param_groups[0]["lr"] == DEFAULT_LR
+    assert optimizer.param_groups[0]["lr"] == KNIFE.rate
 
 
 def test_a_built_one_is_taken_as_it_is() -> None:

@@ -46,7 +46,7 @@ def test_more_inner_steps_go_over_recent_batches() -> None:
     batches = [normal(64, 2, seed) for seed in range(4)]
     regularizer = Regularizer(KNIFE(2, 4).initialize(normal(512, 2, 9), seed=0), inner_steps=3, seed=0)
     estimator = by_hand(regularizer)
-    optimizer = torch.optim.Adam(estimator.parameters(), 1e-3, fused=True)
+    optimizer = torch.optim.Adam(estimator.parameters(), KNIFE.rate, fused=True)
 
     def descend(batch: Tensor) -> None:
         optimizer.zero_grad()

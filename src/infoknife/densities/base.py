@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -34,6 +34,7 @@ class Density(nn.Module, ABC):
         transform: Map to the coordinates in which the density is written.
     """
 
+    rate: ClassVar[float] = 1e-2  # learning rate of Adam that suits the parameters
     initialized: Tensor
     batches: Tensor
 

@@ -44,6 +44,8 @@ class Flow(Density):
         4.3
     """
 
+    rate = 1e-3
+
     def __init__(
         self,
         dim: int,

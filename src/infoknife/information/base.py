@@ -49,6 +49,7 @@ class MutualInformation(nn.Module, ABC):
 
     bound: ClassVar[Bound]
     facts: ClassVar[Facts]
+    rate: ClassVar[float] = 1e-3  # learning rate of Adam that suits the parameters
     initialized: Tensor
 
     def __init__(self, x_dim: int, y_dim: int | None = None, *, y_classes: int | None = None) -> None:

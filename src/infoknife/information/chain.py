@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 __all__ = ["Moments", "factor_of", "regression_of"]
 
-RIDGE = 1e-4  # added to the features' second moments, which are about one
+RIDGE = 5e-3  # added to the features' second moments, which are about one: raw and normal ones are often alike
 FLOOR = 1e-6  # least variance of an innovation
 
 
@@ -25,7 +25,7 @@ class Moments(nn.Module):
     matrix: Tensor
     rows: Tensor
 
-    def __init__(self, columns: int, momentum: float = 0.02) -> None:
+    def __init__(self, columns: int, momentum: float = 0.015) -> None:
         super().__init__()
         self.momentum = momentum
         self.register_buffer("matrix", torch.eye(columns))

@@ -171,6 +171,7 @@ class ClassDifference(MutualInformation):
         0.69
     """
 
+    rate = 1e-2
     bound = "lower"
     facts = Facts(
         "likelihood of each class", "none", "N M d, with M = 1 for DoE", "Pichler et al. 2022, eq:mi_knife_doe"

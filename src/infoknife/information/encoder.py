@@ -45,6 +45,7 @@ class EncoderDifference(_Encoder):
         1.4
     """
 
+    rate = 1e-2
     bound = "upper"
     facts = Facts("likelihood of z", "none", "N M d", "Pichler et al. 2022, section 4.1")
 

@@ -11,7 +11,6 @@ from torch.optim import Optimizer
 
 __all__ = ["forget", "make"]
 
-DEFAULT_LR = 1e-3
 FUSED = ("cpu", "cuda")
 
 
@@ -26,11 +25,8 @@ def make(
         return _checked(optimizer, estimator, lr)
     if optimizer is not None and not callable(optimizer):
         raise TypeError(f"optimizer is {optimizer!r}; expected a class such as torch.optim.Adam, or a built optimizer")
-    rate = DEFAULT_LR if lr is None else lr
-    if isinstance(rate, bool) or not isinstance(rate, Real):
-        raise TypeError(f"lr is {lr!r}; expected a number")
-    if not 0 < rate < math.inf:
-        raise ValueError(f"lr is {lr}; expected a finite number above 0")
+    rate: Any = estimator.rate if lr is None else lr
+    _check_rate(rate)
     groups: Any = getattr(estimator, "parameter_groups", None)
     params = groups(rate) if callable(groups) else [{"params": list(estimator.parameters()), "lr": rate}]
     held = [parameter for group in params for parameter in group["params"]]
@@ -70,3 +66,10 @@ def _checked(optimizer: Optimizer, estimator: nn.Module, lr: float | None) -> Op
             "step; expected one built from estimator.parameters() alone, or mode='joint' for one optimiser over both"
         )
     return optimizer
+
+
+def _check_rate(lr: Any) -> None:
+    if isinstance(lr, bool) or not isinstance(lr, Real):
+        raise TypeError(f"lr is {lr!r}; expected a number")
+    if not 0 < float(lr) < math.inf:
+        raise ValueError(f"lr is {lr}; expected a finite number above 0")
