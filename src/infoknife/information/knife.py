@@ -31,9 +31,11 @@ LEAST = 1e-3  # least weight of an expert, from which it can come back
 
 
 class ChainKNIFE(MutualInformation):
-    r"""$\hat I(X; Y) = \hat h(Y) - \hat h(Y \mid X)$, or with the sides exchanged (`eq:MI`), by the chain rule.
+    r"""$\hat I(X; Y) = \hat h(X) - \hat h(X \mid Y)$ (`eq:MI`), or with the sides exchanged, by the chain rule.
 
-    A difference of two upper bounds is neither a lower nor an upper bound.
+    A difference of two upper bounds is neither a lower nor an upper bound. Slopes and network count as far as batches
+    that they have not learned from confirm them, so that with nothing to tell the value is about zero, and so is its
+    gradient.
 
     Args:
         x_dim: Dimension of x.

@@ -248,6 +248,8 @@ class Regularizer(nn.Module):
 
     def _rows(self, z: Any, s: Any, detach: bool = True) -> Rows | None:
         """The rows that are finite; None if there are none. All other checks are the estimator's."""
+        if s is None and isinstance(self.estimator, MutualInformation):
+            raise ValueError("s is missing; expected one row of it for each of z, as the estimator measures I(z; s)")
         rows = [tensor(z, "z")] if s is None else [tensor(z, "z"), tensor(s, "s")]
         if len({row.shape[:1] for row in rows}) > 1:
             raise ValueError(f"s has shape {tuple(rows[1].shape)}; expected as many rows as z, {tuple(rows[0].shape)}")
