@@ -11,6 +11,7 @@ from torch import Tensor, nn
 __all__ = ["Moments", "factor_of", "regression_of"]
 
 RIDGE = 5e-3  # added to the features' second moments, which are about one: raw and normal ones are often alike
+FEW = 512.0  # rows that older ones count as after a jump
 FLOOR = 1e-6  # least variance of an innovation
 
 
@@ -46,6 +47,10 @@ class Moments(nn.Module):
         self.rows = self.rows + len(w)
         momentum = max(self.momentum, len(w) / float(self.rows))
         self.matrix = torch.lerp(self.matrix, w.T @ w / len(w), momentum)
+
+    def hurry(self) -> None:
+        """Let older rows count as a few."""
+        self.rows = self.rows.clamp_max(FEW)
 
 
 def regression_of(features: Tensor, cross: Tensor) -> Tensor:

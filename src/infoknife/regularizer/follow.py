@@ -19,9 +19,9 @@ MEMORY = 8  # recent batches that further inner steps learn from, and starts fro
 MORE, FEWER = 1e-2, 2.5e-3  # nats that a round gains on fresh rows, above and below which their number changes
 SMOOTHING = 0.3  # of the lag
 RESTART = 256  # rounds between two trials of a new start
-SURPRISE = 5.0  # standard deviations of the loss of fresh batches that mean another distribution
-SURPRISE_AFTER = 20  # batches that it takes to know
-SURPRISE_MOMENTUM = 0.05
+SURPRISE = 5.0  # standard errors that the loss of the last few fresh batches is off, if the distribution has jumped
+SURPRISE_AFTER = 30  # batches that it takes to know
+SLOW, QUICK = 0.02, 0.3  # momentum of the mean loss, and of that of the last few batches
 BETTER = 0.02  # nats by which a new start must be better on fresh rows
 
 Rows = tuple[Tensor, ...]
@@ -46,7 +46,7 @@ class Follower:
         self.least, self.most = least, max(least, most)
         self.inner_steps, self.lag = least, 0.0
         self.kernels = self.dead = self.reseeded = self.restarted = 0
-        self.saturated = self.mean = self.variance = 0.0
+        self.saturated = self.mean = self.latest = self.variance = 0.0
         self._losses = 0
         self.memory: list[Rows] = []
         self._seen = 0
@@ -79,16 +79,16 @@ class Follower:
             yield self.memory[step % len(self.memory)]
 
     def surprised(self, loss: float) -> bool:
-        """Whether the loss of a fresh batch is far from what it was: then older batches are of another world."""
+        """Whether the losses of the last fresh batches are far from what they were; older batches are then dropped."""
         self._losses += 1
-        away, step = loss - self.mean, max(SURPRISE_MOMENTUM, 1 / self._losses)
-        far = self._losses > SURPRISE_AFTER and abs(away) > SURPRISE * self.variance**0.5 + MORE
+        slow, quick = (max(momentum, 1 / self._losses) for momentum in (SLOW, QUICK))
+        self.variance += slow * ((loss - self.mean) ** 2 - self.variance)
+        self.mean += slow * (loss - self.mean)
+        self.latest += quick * (loss - self.latest)
+        stderr = (self.variance * QUICK / (2 - QUICK)) ** 0.5
+        far = self._losses > SURPRISE_AFTER and abs(self.latest - self.mean) > SURPRISE * stderr + MORE
         if far:
-            self.memory, self.inner_steps, self._losses = [], self.most, 0
-            self.mean, self.variance = loss, 0.0
-        else:
-            self.mean += step * away
-            self.variance += step * (away * away - self.variance)
+            self.memory, self.inner_steps, self._losses, self.mean = [], self.most, 0, self.latest
         return far
 
     def adapt(self, gain: float) -> None:
@@ -123,7 +123,7 @@ class Follower:
 
     def state(self) -> dict[str, Any]:
         """Everything that moves, for a checkpoint."""
-        more = ("memory", "mean", "variance", "_seen", "_losses")
+        more = ("memory", "mean", "latest", "variance", "_seen", "_losses")
         return self.facts() | {name: getattr(self, name) for name in more}
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -46,7 +46,8 @@ class Inner:
         if follower.reseeds(steps):
             follower.reseed(self.estimator, self.optimizer, rows)
         loss = self._descend(rows)
-        follower.surprised(loss.item())
+        if follower.surprised(loss.item()) and isinstance(self.estimator, MutualInformation):
+            self.estimator.hurry()
         for batch in follower.more():
             self._replay(batch)
         follower.remember(rows)
