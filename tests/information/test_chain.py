@@ -58,11 +58,27 @@ def test_moments_start_and_follow() -> None:
     kept = moments.matrix
     before = kept.clone()
     moments.update(two)
-    torch.testing.assert_close(moments.matrix, 0.9 * before + 0.1 * two.T @ two / 300)
+    torch.testing.assert_close(moments.matrix, 0.5 * before + 0.5 * two.T @ two / 300)  # as many rows as at the start
     assert torch.equal(kept, before), "a graph may still need the old tensor"
     for _ in range(200):
         moments.update(two)
     torch.testing.assert_close(moments.matrix, two.T @ two / 300, rtol=1e-6, atol=1e-6)
+
+
+def test_moments_step_by_the_momentum_in_the_long_run_and_hurry_when_asked() -> None:
+    one, two = correlated(300, 3), 3 * correlated(300, 3, seed=1)
+    moments = Moments(3, momentum=0.1).double()
+    moments.initialize(one)
+    for _ in range(20):
+        moments.update(one)
+    before = moments.matrix.clone()
+    moments.update(two)
+    torch.testing.assert_close(moments.matrix, 0.9 * before + 0.1 * two.T @ two / 300)
+    before = moments.matrix.clone()
+    moments.hurry()
+    moments.update(one)
+    share = 300 / (512 + 300)
+    torch.testing.assert_close(moments.matrix, (1 - share) * before + share * one.T @ one / 300)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 __all__ = ["Moments", "factor_of", "regression_of"]
 
-RIDGE = 5e-3  # added to the features' second moments, which are about one: raw and normal ones are often alike
+RIDGE = 1e-4  # added to the features' second moments, which are about one
 FEW = 512.0  # rows that older ones count as after a jump
 FLOOR = 1e-6  # least variance of an innovation
 

@@ -26,6 +26,7 @@ WATCH = 4  # batches between two looks at how well the linear parts predict
 TRUST = 0.15  # momentum of such a look
 STILL = 0.01  # least trust in the network, from which it can come back
 FAR = 10.0  # a raw condition counts up to so many standard deviations
+ALIKE = 5e-3  # ridge of the difference of raw and normal slopes, whose columns are often alike
 SIMPLER = 0.01  # nats a column by which learned kernels must be better than normal innovations, which have less noise
 LEAST = 1e-3  # least weight of an expert, from which it can come back
 
@@ -176,7 +177,7 @@ class ChainKNIFE(MutualInformation):
         """Take the chains' linear parts from the moments: all innovations are ``w @ linear``."""
         S, (v, t) = self.moments.matrix, self.sizes
         cross, own = S[: 2 * v, 2 * v :], S[2 * v :, 2 * v :]
-        full = regression_of(S[: 2 * v, : 2 * v], cross)
+        full = regression_of(S[: 2 * v, : 2 * v] + self._alike(S), cross)
         self.applied = trust = self.trust[:2].repeat_interleave(t)
         slope = full * trust
         rest = own - (trust if __import__("os").environ.get("A2") else 2 - trust) * (cross.T @ slope)
@@ -191,6 +192,11 @@ class ChainKNIFE(MutualInformation):
         linear[2 * v : 2 * v + t, :2] = factor[:2].permute(2, 0, 1)
         linear[2 * v + t :, 2:] = factor[2:].permute(2, 0, 1)
         self.linear = linear.view(len(S), 4 * t)
+
+    def _alike(self, like: Tensor) -> Tensor:
+        """A ridge for raw and normal slopes of a column that differ, which says nothing about their sum: (2v, 2v)."""
+        eye = torch.eye(self.sizes[0]).to(like)
+        return 0.5 * ALIKE * torch.cat([torch.cat([eye, -eye], 1), torch.cat([-eye, eye], 1)])
 
     def _experts(self, w: Tensor, log_dets: Tensor) -> tuple[Tensor, Tensor]:
         """Log-densities (2, N) of the target with and without the condition, by the raw and the normal expert."""
