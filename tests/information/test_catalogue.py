@@ -74,7 +74,7 @@ def test_dimensions_are_whole_numbers(value: Any) -> None:
 
 
 def test_options_reach_the_estimator() -> None:
-    assert mi("knife", 2, 3, components=5).kernels.means.shape == (4, 5)  # type: ignore[union-attr]
+    assert mi("knife", 2, 3, components=5).kernels.means.shape == (6, 5)  # type: ignore[union-attr]
     assert mi("knife", 2, 3, given="y").given == "y"
     assert mi("knife", 2, y_classes=3, components=5).conditional.components == 5  # type: ignore[union-attr]
     with pytest.raises(TypeError, match="colour"):
