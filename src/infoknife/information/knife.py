@@ -22,8 +22,8 @@ from infoknife.transforms import Quantile, Standardize
 __all__ = ["ChainKNIFE"]
 
 PERIOD = 8  # batches between two solutions for the linear parts
-WATCH = 4  # batches between two looks at how well the linear parts predict
-TRUST = 0.15  # momentum of such a look
+WATCH = 8  # batches between two looks at how well the linear parts predict
+TRUST = 0.25  # momentum of such a look
 STILL = 0.01  # least trust in the network, from which it can come back
 FAR = 10.0  # a raw condition counts up to so many standard deviations
 ALIKE = 5e-3  # ridge of the difference of raw and normal slopes, whose columns are often alike

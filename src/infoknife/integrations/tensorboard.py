@@ -39,12 +39,7 @@ class RegularizerWriter:
         at = health.steps if step is None else step
         for name, value in health.scalars().items():
             self.writer.add_scalar(f"{self.tag}/{name}", value, at)
-        for message in health.messages:
-            if (kind := _kind(message)) not in self._told:
+        for kind, message in health.findings.items():
+            if kind not in self._told:
                 self._told.add(kind)
                 self.writer.add_text(f"{self.tag}/messages", message, at)
-
-
-def _kind(message: str) -> str:
-    """The words of a message without its numbers, which change."""
-    return " ".join(word for word in message.split() if word.isalpha())

@@ -115,7 +115,8 @@ class Regularizer(nn.Module):
     def forward(self, z: Tensor, s: Any = None) -> Tensor:
         """Give the term for the network's loss, a scalar whose gradient reaches z (N, d) and s alone.
 
-        In evaluation mode, or without gradients, the same number, and nothing is counted.
+        Rows that ``step`` has just learned from are judged by the estimator as it was before. In evaluation mode, or
+        without gradients, it is the estimator as it is now, and nothing is counted.
         """
         training = self.training and torch.is_grad_enabled()
         if training and not any(isinstance(part, Tensor) and part.requires_grad for part in (z, s)):
@@ -225,7 +226,7 @@ class Regularizer(nn.Module):
         return f"mode={self.mode!r}, maximize={self.sign < 0}, weight={self.weight}"
 
     def _value(self, z: Tensor, s: Any) -> Tensor | None:
-        """The estimate by the estimator as it is now; None where it is not finite."""
+        """The estimate, with frozen parameters; None where it is not finite."""
         rows = self._rows(z, s, detach=False)
         if rows is None:
             return None
@@ -321,7 +322,7 @@ def _limit(at_most: float | None, at_least: float | None, maximize: bool, weight
         raise ValueError(
             "weight is a schedule or 0 beside a limit; expected a positive number, where the multiplier starts"
         )
-    return Limit(at_most, 1, weight) if at_most is not None else Limit(at_least or 0.0, -1, weight)
+    return Limit(at_most, 1, weight) if at_most is not None else Limit(at_least, -1, weight)
 
 
 def _nothing(z: Tensor) -> Tensor:
