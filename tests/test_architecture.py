@@ -50,6 +50,7 @@ MAY_IMPORT = {
         "training",
     },
     "scikit_learn": {"torch", "numpy", "estimation", "inputs"},
+    "applications": {"torch", "numpy", "inputs", PUBLIC},
     "experiments": {
         "torch",
         "numpy",
@@ -59,6 +60,7 @@ MAY_IMPORT = {
         "tasks",
         "training",
         "inputs",
+        "applications",
         "_version",
     },
 }

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from infoknife.nn import MLP, Linear, MaskedLinear, MaskedMLP, Transposed, capped
+from infoknife.nn import ACTIVATIONS, MLP, LayerNorm, Linear, MaskedLinear, MaskedMLP, Transposed, capped
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -16,7 +16,7 @@ def test_linear_is_affine(bias: bool) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_precision_follows_the_input(dtype: torch.dtype) -> None:
-    for network in (Linear(3, 2), MLP(3, 2), MLP(3, 2).double()):
+    for network in (Linear(3, 2), LayerNorm(3), MLP(3, 2), MLP(3, 2).double(), MLP(3, 2, layer_norm=True)):
         out = network(torch.randn(5, 3, dtype=dtype))
         assert out.dtype == dtype
         out.sum().backward()
@@ -30,6 +30,33 @@ def test_layers(hidden: tuple[int, ...]) -> None:
     assert kinds == [Linear, nn.SiLU] * len(hidden) + [Linear]
     assert network(torch.zeros(5, 3)).shape == (5, 2)
     assert [layer.out_features for layer in network if isinstance(layer, Linear)] == [*hidden, 2]
+
+
+@pytest.mark.parametrize("hidden", [(), (7,), (7, 8)])
+def test_layer_norm_stands_before_every_linear_layer(hidden: tuple[int, ...]) -> None:
+    network = MLP(3, 2, hidden, nn.ReLU, layer_norm=True)
+    kinds = [type(layer) for layer in network]
+    assert kinds == [LayerNorm, Linear, nn.ReLU] * len(hidden) + [LayerNorm, Linear]
+    assert [layer.normalized_shape for layer in network if isinstance(layer, LayerNorm)] == [(w,) for w in (3, *hidden)]
+
+
+@pytest.mark.parametrize("name", list(ACTIVATIONS))
+def test_value_of_the_mi_network(name: str) -> None:
+    """The table of section C.4: LayerNorm, layer, activation, LayerNorm, layer."""
+    network, x = MLP(3, 2, (7,), ACTIVATIONS[name], layer_norm=True).double(), torch.randn(5, 3).double()
+    first, last = (layer for layer in network if isinstance(layer, Linear))
+
+    def norm(z: Tensor) -> Tensor:
+        return (z - z.mean(1, keepdim=True)) / (z.var(1, correction=0, keepdim=True) + 1e-5).sqrt()
+
+    expected = last(norm(getattr(torch, name)(first(norm(x)))))
+    torch.testing.assert_close(network(x), expected)
+
+
+def test_layer_norm_of_a_single_number_is_refused() -> None:
+    for features, hidden in ((1, (7,)), (3, (1,))):
+        with pytest.raises(ValueError, match=r"layer_norm is True, but a layer sees 1 number a row.*layer_norm=False"):
+            MLP(features, 2, hidden, layer_norm=True)
 
 
 def test_value_of_the_papers_network() -> None:

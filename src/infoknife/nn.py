@@ -6,7 +6,22 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-__all__ = ["MLP", "Linear", "MaskedLinear", "MaskedMLP", "Transposed", "capped"]
+__all__ = [
+    "ACTIVATIONS",
+    "MLP",
+    "Activation",
+    "LayerNorm",
+    "Linear",
+    "MaskedLinear",
+    "MaskedMLP",
+    "Transposed",
+    "capped",
+    "hidden_layers",
+]
+
+Activation = Callable[[], nn.Module]
+
+ACTIVATIONS: dict[str, Activation] = {"relu": nn.ReLU, "tanh": nn.Tanh}  # those that the paper chose from
 
 
 class Linear(nn.Linear):
@@ -37,6 +52,31 @@ class Transposed(Linear):
         return weight @ x.T if self.bias is None else torch.addmm(self.bias.to(x.dtype).unsqueeze(1), weight, x.T)
 
 
+class LayerNorm(nn.LayerNorm):
+    """LayerNorm of rows whose parameters follow the precision of the input.
+
+    Args:
+        features: Width of the input; at least two, for a single number would always become zero.
+
+    Example:
+        >>> LayerNorm(3)(torch.tensor([[0.0, 1.0, 2.0]]))
+        tensor([[-1.2247,  0.0000,  1.2247]], grad_fn=<NativeLayerNormBackward0>)
+    """
+
+    def __init__(self, features: int) -> None:
+        if features < 2:
+            raise ValueError(
+                f"layer_norm is True, but a layer sees {features} number a row, which it makes zero; "
+                "expected at least 2. Use layer_norm=False"
+            )
+        super().__init__(features)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x (N, features) to rows of mean zero and variance one, then scale and shift its columns."""
+        weight, bias = self.weight.to(x.dtype), self.bias.to(x.dtype)
+        return nn.functional.layer_norm(x, self.normalized_shape, weight, bias, self.eps)
+
+
 class MLP(nn.Sequential):
     """Linear layers with an activation between them and none at the end.
 
@@ -48,6 +88,7 @@ class MLP(nn.Sequential):
         hidden: Widths of the hidden layers.
         activation: The activation module's class.
         last: The class of the layer at the end.
+        layer_norm: Whether a LayerNorm stands in front of every linear layer (`tab:da_architectures`).
 
     Example:
         >>> MLP(3, 5, hidden=(64,))(torch.zeros(7, 3)).shape
@@ -59,14 +100,13 @@ class MLP(nn.Sequential):
         features: int,
         out: int,
         hidden: tuple[int, ...] = (64,),
-        activation: Callable[[], nn.Module] = nn.Tanh,
+        activation: Activation = nn.Tanh,
         last: type[Linear] = Linear,
+        *,
+        layer_norm: bool = False,
     ) -> None:
-        layers: list[nn.Module] = []
-        for width in hidden:
-            layers += [Linear(features, width), activation()]
-            features = width
-        super().__init__(*layers, last(features, out))
+        layers = hidden_layers(features, hidden, activation, layer_norm=layer_norm)
+        super().__init__(*layers, last((features, *hidden)[-1], out))
 
     @property
     def last(self) -> Linear:
@@ -129,7 +169,7 @@ class MaskedMLP(nn.Sequential):
         *,
         given: int = 0,
         hidden: tuple[int, ...] = (128, 128),
-        activation: Callable[[], nn.Module] = nn.SiLU,
+        activation: Activation = nn.SiLU,
     ) -> None:
         seen = torch.cat([torch.zeros(given), torch.arange(1, features + 1)])  # what an input is the number of
         layers: list[nn.Module] = []
@@ -139,6 +179,23 @@ class MaskedMLP(nn.Sequential):
             seen = sees
         block = torch.arange(features).repeat_interleave(out)
         super().__init__(*layers, MaskedLinear(seen <= block[:, None]))
+
+
+def hidden_layers(
+    features: int, hidden: tuple[int, ...], activation: Activation = nn.Tanh, *, layer_norm: bool = False
+) -> list[nn.Module]:
+    """Give the layers of an ``MLP`` before its last one, which has these arguments.
+
+    Example:
+        >>> [type(layer).__name__ for layer in hidden_layers(3, (64,), layer_norm=True)]
+        ['LayerNorm', 'Linear', 'Tanh', 'LayerNorm']
+    """
+    layers: list[nn.Module] = []
+    for width in hidden:
+        layers += [LayerNorm(features)] if layer_norm else []
+        layers += [Linear(features, width), activation()]
+        features = width
+    return [*layers, LayerNorm(features)] if layer_norm else layers
 
 
 def capped(x: Tensor, top: float) -> Tensor:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from infoknife import KNIFE, kernels, pointwise
 from infoknife.densities import conditional
@@ -70,6 +70,30 @@ def test_full_kernels_have_a_layer_for_each_column_of_the_factor() -> None:
     assert [type(layer).__name__ for layer in bank.shape] == ["Linear", "Tanh"]
     hidden = bank.shape(torch.zeros(1, 5))
     assert [layer(hidden).shape for layer in bank.columns] == [(24, 1), (16, 1), (8, 1)]
+
+
+@pytest.mark.parametrize("network", ["trunk", "paper"])
+@names
+def test_layers_of_the_networks(name: str, network: str) -> None:
+    bank = KNIFE(2, 4, given_dim=5, covariance=name, network=network, activation=nn.ReLU, layer_norm=True).bank
+    kinds = [type(module).__name__ for module in bank.modules()]
+    hidden = 2 if network == "trunk" else 3  # layers: two in one network, or one in each of three
+    assert kinds.count("ReLU") == hidden
+    assert kinds.count("Tanh") == kinds.count("SiLU") == 0
+    assert kinds.count("LayerNorm") == (3 if network == "trunk" else 6)
+
+
+@pytest.mark.parametrize("layer_norm", [False, True])
+@names
+def test_with_layer_norm_units_of_a_row_of_the_condition_do_not_matter(
+    name: str, layer_norm: bool, generator: torch.Generator
+) -> None:
+    u, given = (torch.randn(50, d, generator=generator, dtype=torch.double) for d in (2, 5))
+    moved = 3 * given + torch.randn(50, 1, generator=generator, dtype=torch.double)
+    bank = KNIFE(2, 4, given_dim=5, covariance=name, network="paper", layer_norm=layer_norm).double().bank
+    with torch.no_grad():
+        bank.start_paper(u, given, generator)
+    assert torch.allclose(bank.log_prob(u, given), bank.log_prob(u, moved), atol=1e-3) == layer_norm
 
 
 @pytest.mark.parametrize("dim", [1, 3])

@@ -1,6 +1,7 @@
 """KNIFE itself: its forms, its starts, its place in the networks of others."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -202,3 +203,10 @@ def test_compiled(kwargs: dict[str, int], generator: torch.Generator) -> None:
     knife = KNIFE(2, 4, **kwargs).eval()  # type: ignore[arg-type]
     compiled = torch.compile(knife, backend="aot_eager", fullgraph=True)
     torch.testing.assert_close(compiled(*arguments), knife(*arguments))
+
+
+@pytest.mark.parametrize("options", [{"activation": nn.ReLU}, {"layer_norm": True}])
+@pytest.mark.parametrize("condition", [{}, {"given_classes": 3}])
+def test_layers_without_a_network_are_refused(options: dict[str, Any], condition: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"activation or layer_norm is set, but there is no continuous condition"):
+        KNIFE(2, 4, **condition, **options)

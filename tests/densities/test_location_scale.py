@@ -1,11 +1,13 @@
 """The densities of DoE: closed forms, maximum likelihood, differentiable samples."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from scipy import stats
+from torch import nn
 
 from infoknife.densities import Gaussian, Logistic
 from tests.conftest import Seeded
@@ -105,3 +107,30 @@ def test_a_class_without_rows_starts_from_all(generator: torch.Generator) -> Non
 
 def test_width_of_the_network() -> None:
     assert Gaussian(2, given_dim=3, hidden=7).network[0].out_features == 7
+
+
+@both
+@pytest.mark.parametrize("init", ["data", "paper"])
+def test_layers_of_the_network(make: type[Gaussian], law: stats.rv_continuous, init: str) -> None:
+    plain = make(2, given_dim=3, init=init).network
+    assert [type(layer).__name__ for layer in plain] == ["Linear", "Tanh", "Linear"]
+    chosen = make(2, given_dim=3, activation=nn.ReLU, layer_norm=True, init=init).network
+    assert [type(layer).__name__ for layer in chosen] == ["LayerNorm", "Linear", "ReLU", "LayerNorm", "Linear"]
+
+
+def test_with_layer_norm_units_of_a_row_of_the_condition_do_not_matter(generator: torch.Generator) -> None:
+    x, y = (torch.randn(50, d, generator=generator, dtype=torch.double) for d in (2, 3))
+    given = 3 * y + torch.randn(50, 1, generator=generator, dtype=torch.double)
+    for layer_norm in (True, False):
+        density = Gaussian(2, given_dim=3, layer_norm=layer_norm, init="paper").double()
+        with torch.no_grad():
+            density._initialize_paper(generator)
+        same = torch.allclose(density._log_prob(x, y), density._log_prob(x, given), atol=1e-3)
+        assert same == layer_norm
+
+
+@pytest.mark.parametrize("options", [{"activation": nn.ReLU}, {"layer_norm": True}])
+@pytest.mark.parametrize("condition", [{}, {"given_classes": 3}])
+def test_layers_without_a_network_are_refused(options: dict[str, Any], condition: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"activation or layer_norm is set, but there is no continuous condition"):
+        Gaussian(2, **condition, **options)

@@ -1,5 +1,6 @@
 """Estimators by name, the table of the documentation, and bounds that keep their side."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -7,15 +8,22 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor, nn
 
 from infoknife import fit, mi
-from infoknife.information import catalogue, names
+from infoknife.information import MutualInformation, catalogue, names
+from infoknife.nn import ACTIVATIONS, LayerNorm
 from infoknife.tasks import GaussianClasses, GaussianPair
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "estimators.md"
 PAIR, CLASSES = GaussianPair.of_information(3, 1), GaussianClasses.draw(classes=4, dim=2, seed=0, spread=2.0)
 
 CRITICS = ("mine", "nwj", "tuba", "infonce", "adv")
+FOR_CLASSES = ("mine", "nwj", "tuba", "infonce", "smile", "club", "club-sample", "l1out", "adv")
+NETWORKS = ("knife", "doe", "doe-logistic", *FOR_CLASSES[:-1], "vub")
+PRESETS = ({"preset": "default"}, {"preset": "paper"})
+FORMS = [("knife", PRESETS[1]), *((name, preset) for name in NETWORKS[1:-1] for preset in PRESETS), ("vub", {})]
+PINNED = json.loads(Path(__file__).with_name("pinned.json").read_text(encoding="utf-8"))  # of the code before options
 
 
 def test_names_are_those_of_the_contract() -> None:
@@ -90,6 +98,105 @@ def test_the_papers_form_of_knife() -> None:
     assert all(density.components == 128 for density in densities)  # type: ignore[union-attr]
     assert any(tuple(p.shape) == (32, 2) for p in estimator.parameters())
     assert any(isinstance(module, torch.nn.Tanh) for module in estimator.modules())
+
+
+@pytest.mark.parametrize("layer_norm", [False, True])
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize(("name", "form"), FORMS)
+def test_the_four_networks_of_domain_adaptation(
+    name: str, form: dict[str, str], activation: str, layer_norm: bool
+) -> None:
+    """The table of section C.4: they have the layers that were asked for, train, and have a gradient for x."""
+    with torch.random.fork_rng():
+        estimator = _trained(name, activation=activation, layer_norm=layer_norm, **form)
+    x, y = _rows()
+    (gradient,) = torch.autograd.grad(estimator(x.requires_grad_(), y), x)
+    assert gradient.dtype == torch.double
+    assert bool(gradient.isfinite().all())
+    assert float(gradient.abs().sum()) > 0
+    kinds = {type(module) for module in estimator.modules()}
+    assert (kinds & {*ACTIVATIONS.values(), nn.SiLU}, LayerNorm in kinds) == ({ACTIVATIONS[activation]}, layer_norm)
+
+
+@pytest.mark.parametrize("layer_norm", [False, True])
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("name", FOR_CLASSES)
+def test_the_four_networks_for_classes(name: str, activation: str, layer_norm: bool) -> None:
+    (x, _), s = _rows(), torch.arange(64) % 4
+    estimator = mi(name, 3, y_classes=4, activation=activation, layer_norm=layer_norm).initialize(x, s, seed=0)
+    (gradient,) = torch.autograd.grad(estimator(x.requires_grad_(), s), x)
+    assert bool(gradient.isfinite().all())
+    assert float(gradient.abs().sum()) > 0
+    assert any(isinstance(module, LayerNorm) for module in estimator.modules()) == layer_norm
+
+
+@pytest.mark.parametrize("key", PINNED)
+def test_without_options_nothing_moves(key: str) -> None:
+    """Value after three steps, what the global generator draws next, and the names of the state."""
+    (name, preset), pinned = key.split(), PINNED[key]
+    with torch.random.fork_rng():
+        estimator = _trained(name, **({} if preset == "default" else {"preset": preset}))
+        assert float(torch.rand(())) == pytest.approx(pinned["drawn"], abs=1e-7)
+    assert float(estimator.eval()(*_rows()).detach()) == pytest.approx(pinned["value"], rel=1e-6)
+    assert " ".join(estimator.state_dict()) == pinned["state"]
+
+
+@pytest.mark.parametrize("name", ["doe", "club", "mine"])
+def test_the_estimators_own_choice_may_be_said(name: str) -> None:
+    own = {"mine": "relu"}.get(name, "tanh")
+    with torch.random.fork_rng():
+        said, unsaid = (_trained(name, **options) for options in ({"activation": own, "layer_norm": False}, {}))
+    assert torch.equal(said.eval()(*_rows()), unsaid.eval()(*_rows()))
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_unknown_activations_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"activation is 'gelu'; expected one of 'relu', 'tanh'"):
+        mi(name, 3, 5, activation="gelu")
+
+
+def test_layer_norm_is_yes_or_no() -> None:
+    with pytest.raises(TypeError, match=r"layer_norm is 'no', a str; expected True or False"):
+        mi("club", 3, 5, layer_norm="no")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"activation": "relu"}, "activation"),
+        ({"layer_norm": True}, "layer_norm"),
+        ({"activation": "tanh", "layer_norm": True}, "activation and layer_norm"),
+    ],
+)
+def test_the_chains_network_has_no_such_choice(options: dict[str, Any], names: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{names} came for 'knife' in its default form.*preset='paper'"):
+        mi("knife", 3, 5, **options)
+    mi("knife", 3, 5, layer_norm=False)
+
+
+@pytest.mark.parametrize("name", ["knife", "doe", "doe-logistic", "vub"])
+def test_densities_of_classes_have_no_network(name: str) -> None:
+    with pytest.raises(ValueError, match=r"activation or layer_norm is set, but there is no continuous condition"):
+        mi(name, 3, y_classes=4, activation="relu")
+
+
+def _rows() -> tuple[Tensor, Tensor]:
+    x, noise = (torch.randn(64, d, generator=torch.Generator().manual_seed(s)).double() for s, d in ((1, 3), (2, 5)))
+    return x, x @ torch.linspace(-1, 1, 15).double().view(3, 5) + noise
+
+
+def _trained(name: str, **options: Any) -> MutualInformation:
+    """Made with a seed, started from the rows, and three steps of Adam."""
+    torch.manual_seed(0)
+    estimator = mi(name, 3, 5, **options).initialize(*_rows(), seed=0)
+    optimizer = torch.optim.Adam(estimator.parameter_groups(1e-3), 1e-3)
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = estimator.loss(*_rows())
+        assert bool(loss.isfinite())
+        loss.backward()
+        optimizer.step()
+    return estimator
 
 
 @pytest.mark.parametrize("name", [name for name in catalogue.CONTINUOUS if mi(name, 1, 1).bound == "lower"])

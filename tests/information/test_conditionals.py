@@ -3,10 +3,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from infoknife.information import critics
 from infoknife.information.conditionals import Classifier, Conditional, Regressor
+from infoknife.nn import LayerNorm
 
 
 def normal(*shape: int, seed: int = 0) -> Tensor:
@@ -111,6 +112,16 @@ def test_classifier_is_a_distribution() -> None:
     before = q.log_prob(y, x)
     q.start(y, x, torch.Generator())
     assert torch.equal(before, q.log_prob(y, x))
+
+
+@pytest.mark.parametrize("preset", ["default", "paper"])
+@pytest.mark.parametrize("make", [Regressor, Classifier])
+def test_options_reach_the_networks(make: type[Regressor | Classifier], preset: str) -> None:
+    q = make(3, 5, preset=preset, activation=nn.Tanh, layer_norm=True)
+    networks = 2 if (make, preset) == (Regressor, "paper") else 1
+    assert not any(isinstance(module, nn.ReLU) for module in q.modules())
+    assert sum(isinstance(module, nn.Tanh) for module in q.modules()) == networks
+    assert sum(isinstance(module, LayerNorm) for module in q.modules()) == 2 * networks
 
 
 def test_options_are_checked() -> None:

@@ -8,7 +8,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from infoknife.information import critics
 from infoknife.information.bounds import log_mean_exp
-from infoknife.information.critics import Concatenated, Critic, Separable, by_blocks, shuffled
+from infoknife.information.critics import Concatenated, Critic, NormedPairs, Pairs, Separable, by_blocks, shuffled
+from infoknife.nn import LayerNorm
 
 KINDS: list[type[Separable | Concatenated]] = [Separable, Concatenated]
 
@@ -53,8 +54,9 @@ class Saved(saved_tensors_hooks):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("layers", [1, 2])
-def test_matrix_scores_every_pair(kind: type[Separable | Concatenated], layers: int) -> None:
-    critic = kind(3, 5, hidden=8, layers=layers)
+@pytest.mark.parametrize("layer_norm", [False, True])
+def test_matrix_scores_every_pair(kind: type[Separable | Concatenated], layers: int, layer_norm: bool) -> None:
+    critic = kind(3, 5, hidden=8, layers=layers, layer_norm=layer_norm)
     x, y = normal(7, 3), normal(4, 5, seed=1)
     matrix = critic.matrix(x, y)
     expected = torch.stack([critic(x, row.expand(7, 5)) for row in y], 1)
@@ -69,6 +71,52 @@ def test_concatenated_is_one_network_of_both() -> None:
     last = critic.rest[1][0]  # type: ignore[index]
     expected = last(torch.relu(critic.first(torch.cat([x, y], -1)))).squeeze(-1)
     torch.testing.assert_close(critic(x, y), expected)
+
+
+@pytest.mark.parametrize("make", [nn.ReLU, nn.Tanh])
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_concatenated_with_layer_norm_is_one_network_of_both(make: type[nn.Module], scale: float) -> None:
+    """Value and gradients are those of torch's own layers in a row, far from zero too."""
+    torch.manual_seed(0)
+    critic = Concatenated(3, 5, hidden=8, activation=make, layer_norm=True).double()
+    with torch.no_grad():
+        for parameter in critic.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    x, y = _far(scale)
+    first, rest = critic.first, critic.rest[1]
+    assert isinstance(first, NormedPairs)
+    plain = nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 8), make(), nn.LayerNorm(8), nn.Linear(8, 1)).double()
+    wanted = [first.norm, first, rest[0], rest[1]]  # type: ignore[index]
+    for layer, ours in zip([plain[0], plain[1], plain[3], plain[4]], wanted, strict=True):
+        layer.load_state_dict({name: ours.state_dict()[name] for name in ("weight", "bias")})
+    expected = plain(torch.cat([x, y], -1)).squeeze(-1)
+    torch.testing.assert_close(critic(x, y), expected)
+    for result, truth in zip(_gradients(critic(x, y), x, y), _gradients(expected, x, y), strict=True):
+        torch.testing.assert_close(result, truth)
+
+
+def _far(scale: float) -> tuple[Tensor, Tensor]:
+    x, y = scale * normal(7, 3) + 50 * scale, scale * normal(7, 5, seed=1) + 50 * scale
+    return x.requires_grad_(), y.requires_grad_()
+
+
+def _gradients(scores: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
+    return torch.autograd.grad(scores.square().sum(), inputs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_options_reach_every_layer(kind: type[Separable | Concatenated]) -> None:
+    critic = kind(3, 5, hidden=8, layers=2, activation=nn.Tanh, layer_norm=True)
+    assert not any(isinstance(module, nn.ReLU) for module in critic.modules())
+    networks = 2 if kind is Separable else 1
+    assert sum(isinstance(module, nn.Tanh) for module in critic.modules()) == 2 * networks
+    assert sum(isinstance(module, LayerNorm) for module in critic.modules()) == 3 * networks
+
+
+def test_a_relu_overwrites_its_input() -> None:
+    critic = Concatenated(3, 5)
+    assert type(critic.first) is Pairs
+    assert critic.rest[0].inplace
 
 
 def test_separable_is_a_product_of_two_networks() -> None:
@@ -89,10 +137,11 @@ def test_output_is_applied_to_the_score(kind: type[Separable | Concatenated]) ->
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("budget", [1, 100, 1 << 22])
+@pytest.mark.parametrize("layer_norm", [False, True])
 def test_blocks_change_neither_value_nor_gradient(
-    kind: type[Separable | Concatenated], budget: int, monkeypatch: pytest.MonkeyPatch
+    kind: type[Separable | Concatenated], budget: int, layer_norm: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    critic = kind(3, 5, hidden=8).double()
+    critic = kind(3, 5, hidden=8, layer_norm=layer_norm).double()
     x, y = normal(7, 3).requires_grad_(), normal(6, 5, seed=1).requires_grad_()
     inputs = [x, y, *critic.parameters()]
     whole = log_mean_exp(critic.matrix(x, y))
@@ -123,11 +172,14 @@ def test_memory_of_a_value_is_linear_for_ten_thousand_rows() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_memory_of_a_value_is_linear(kind: type[Separable | Concatenated], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("layer_norm", [False, True])
+def test_memory_of_a_value_is_linear(
+    kind: type[Separable | Concatenated], layer_norm: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(critics, "BUDGET", 1 << 16)
     x, y = normal(1600, 2).float(), normal(1600, 3, seed=1).float()
     with torch.no_grad(), Largest() as largest:
-        reduce(kind(2, 3, hidden=8), x, y)
+        reduce(kind(2, 3, hidden=8, layer_norm=layer_norm), x, y)
     assert largest.numbers <= 1 << 16  # the matrix would be 2.5 million
 
 

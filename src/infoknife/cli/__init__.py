@@ -12,6 +12,7 @@ from infoknife.cli.mi import mi
 from infoknife.cli.report import report
 from infoknife.cli.reproduce import reproduce
 from infoknife.cli.tasks import tasks
+from infoknife.cli.train import train
 
 __all__ = ["app"]
 
@@ -30,6 +31,7 @@ app.command()(tasks)
 app.command()(reproduce)
 app.command()(bench)
 app.command()(report)
+app.add_typer(train)
 
 
 def _version(wanted: bool) -> None:

@@ -4,6 +4,7 @@ import os
 import re
 import threading
 from collections.abc import Iterable
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -17,13 +18,15 @@ if TYPE_CHECKING:
     from infoknife.experiments import Store, Trial
     from infoknife.experiments.store import Record
 
-__all__ = ["Display", "numbers", "run_all", "seconds_left"]
+__all__ = ["Display", "check_data", "numbers", "run_all", "seconds_left"]
 
 PAUSE = 0.5  # seconds between two looks at the running trials
 LEAST = 10  # steps after which a running trial has shown its pace
 
 
-def run_all(command: str, trials: "list[Trial]", store: "Store", *, jobs: int, retry: bool) -> "list[Record]":
+def run_all(
+    command: str, trials: "list[Trial]", store: "Store", *, jobs: int, retry: bool, data: Path | None = None
+) -> "list[Record]":
     """Run what has no record yet, in sight, and say in the end what is on record and what failed.
 
     Args:
@@ -32,10 +35,12 @@ def run_all(command: str, trials: "list[Trial]", store: "Store", *, jobs: int, r
         store: Where records go.
         jobs: How many run at once; 0 for one on every core.
         retry: Whether trials that failed before run again.
+        data: The folder of the user's own data.
     """
+    check_data(command, trials, data)
     for note in _prepared(command, store, trials, retry):
         typer.echo(f"infoknife {command}: {note}", err=True)
-    _run(command, trials, store, jobs)
+    _run(command, trials, store, jobs, data)
     records = [record for trial in trials if (record := store.record(trial)) is not None]
     failed = [(trial, record) for trial in trials if (record := store.record(trial)) and record["status"] == "failed"]
     typer.echo(f"{len(records)} of {len(trials)} trials on record in {store.root}, {len(failed)} failed")
@@ -44,6 +49,18 @@ def run_all(command: str, trials: "list[Trial]", store: "Store", *, jobs: int, r
     if missing := len(trials) - len(records):
         typer.echo(f"{missing} are being run by another process; wait for it, or run the same command later")
     return records
+
+
+def check_data(command: str, trials: "Iterable[Trial]", data: Path | None) -> None:
+    """Stop before any work if a trial's data are not there."""
+    from infoknife.experiments import get
+
+    try:
+        for trial in trials:
+            if (check := get(trial.experiment).check) is not None:
+                check(trial.arguments, data)
+    except (ValueError, OSError, ModuleNotFoundError) as error:
+        raise fail(command, str(error)) from None
 
 
 def numbers(name: str, text: str | None) -> list[int] | None:
@@ -71,12 +88,12 @@ def _prepared(command: str, store: "Store", trials: "list[Trial]", retry: bool) 
         raise cannot_write(command, error, store.root) from None
 
 
-def _run(command: str, trials: "list[Trial]", store: "Store", jobs: int) -> None:
+def _run(command: str, trials: "list[Trial]", store: "Store", jobs: int, data: Path | None) -> None:
     from infoknife.experiments import run
 
     try:
         with Display(trials, store, jobs) as display:
-            for trial, fate in run(trials, store, jobs=display.jobs):
+            for trial, fate in run(trials, store, jobs=display.jobs, data=data):
                 display.ended(trial, fate)
     except KeyboardInterrupt:
         typer.echo(f"infoknife {command}: stopped; the same command goes on from here", err=True)

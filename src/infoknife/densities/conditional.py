@@ -2,6 +2,7 @@ r"""Kernels computed from a continuous condition: $\theta = \Theta(y)$ in `eq:ha
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +11,7 @@ from infoknife import pointwise
 from infoknife.densities.banks import Bank
 from infoknife.densities.covariance import Covariance, Full, Shape
 from infoknife.densities.start import SPREAD, Mixture, redraw, regression, start
-from infoknife.nn import MLP, Linear, Transposed, capped
+from infoknife.nn import MLP, Activation, Linear, Transposed, capped, hidden_layers
 
 __all__ = ["PaperFullKernels", "PaperKernels", "PaperShapedKernels", "TrunkKernels", "paper_kernels"]
 
@@ -32,9 +33,20 @@ class TrunkKernels(Bank):
         components: Number of kernels.
         covariance: Shape of the kernels.
         hidden: Width of the trunk's two hidden layers.
+        activation: The activation module's class.
+        layer_norm: Whether the trunk has LayerNorms, as ``MLP`` takes it.
     """
 
-    def __init__(self, given_dim: int, components: int, covariance: Covariance, hidden: int = 128) -> None:
+    def __init__(
+        self,
+        given_dim: int,
+        components: int,
+        covariance: Covariance,
+        hidden: int = 128,
+        *,
+        activation: Activation = nn.SiLU,
+        layer_norm: bool = False,
+    ) -> None:
         super().__init__()
         d = covariance.dim
         self.covariance, self.components = covariance, components
@@ -42,7 +54,8 @@ class TrunkKernels(Bank):
         self.offset = nn.Parameter(torch.randn(components, d) * SPREAD)
         sizes = covariance.sizes(components)
         self.shape = nn.ParameterDict({name: nn.Parameter(torch.zeros(size)) for name, size in sizes.items()})
-        self.trunk = MLP(given_dim, components * (2 * d + 1), (hidden, hidden), nn.SiLU)
+        outputs = components * (2 * d + 1)
+        self.trunk = MLP(given_dim, outputs, (hidden, hidden), activation, layer_norm=layer_norm)
         for parameter in (*self.trunk[-1].parameters(), *self.skip.parameters()):
             nn.init.zeros_(parameter)
 
@@ -104,15 +117,18 @@ class PaperKernels(Bank):
         components: Number of kernels.
         covariance: Shape of the kernels.
         hidden: Width of the networks' hidden layer.
+        network: ``activation`` and ``layer_norm`` of the networks, as ``MLP`` takes them.
     """
 
     last: type[Linear]
 
-    def __init__(self, given_dim: int, components: int, covariance: Covariance, hidden: int = 64) -> None:
+    def __init__(
+        self, given_dim: int, components: int, covariance: Covariance, hidden: int = 64, **network: Any
+    ) -> None:
         super().__init__()
         self.covariance, self.components = covariance, components
-        self.means = MLP(given_dim, components * covariance.dim, (hidden,), last=self.last)
-        self.logits = MLP(given_dim, components, (hidden,), last=self.last)
+        self.means = MLP(given_dim, components * covariance.dim, (hidden,), last=self.last, **network)
+        self.logits = MLP(given_dim, components, (hidden,), last=self.last, **network)
 
     def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
         """Choose a kernel for each row, then draw from it."""
@@ -154,10 +170,12 @@ class PaperFullKernels(PaperKernels):
 
     last = Transposed
 
-    def __init__(self, given_dim: int, components: int, covariance: Covariance, hidden: int = 64) -> None:
-        super().__init__(given_dim, components, covariance, hidden)
+    def __init__(
+        self, given_dim: int, components: int, covariance: Covariance, hidden: int = 64, **network: Any
+    ) -> None:
+        super().__init__(given_dim, components, covariance, hidden, **network)
         d = covariance.dim
-        self.shape = nn.Sequential(Linear(given_dim, hidden), nn.Tanh())
+        self.shape = nn.Sequential(*hidden_layers(given_dim, (hidden,), **network))
         self.columns = nn.ModuleList(Transposed(hidden, (d - j) * components) for j in range(d))
 
     def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
@@ -192,10 +210,12 @@ class PaperShapedKernels(PaperKernels):
 
     last = Linear
 
-    def __init__(self, given_dim: int, components: int, covariance: Covariance, hidden: int = 64) -> None:
-        super().__init__(given_dim, components, covariance, hidden)
+    def __init__(
+        self, given_dim: int, components: int, covariance: Covariance, hidden: int = 64, **network: Any
+    ) -> None:
+        super().__init__(given_dim, components, covariance, hidden, **network)
         self.sizes = covariance.sizes(components)
-        self.shape = MLP(given_dim, sum(map(_numel, self.sizes.values())), (hidden,))
+        self.shape = MLP(given_dim, sum(map(_numel, self.sizes.values())), (hidden,), **network)
 
     def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
         """Give the log-density at u (N, d) given v (N, given_dim)."""
@@ -223,10 +243,12 @@ class PaperShapedKernels(PaperKernels):
         return self.means(given).view(N, self.components, self.covariance.dim), shape
 
 
-def paper_kernels(given_dim: int, components: int, covariance: Covariance, hidden: int = 64) -> PaperKernels:
+def paper_kernels(
+    given_dim: int, components: int, covariance: Covariance, hidden: int = 64, **network: Any
+) -> PaperKernels:
     """Make the paper's form for a covariance; the full one, which the paper has, is evaluated quicker."""
     make = PaperFullKernels if type(covariance) is Full else PaperShapedKernels
-    return make(given_dim, components, covariance, hidden)
+    return make(given_dim, components, covariance, hidden, **network)
 
 
 def _numel(size: tuple[int, ...]) -> int:

@@ -1,5 +1,6 @@
 """KNIFE: a fully learnable Gaussian-kernel density (Pichler et al., ICML 2022)."""
 
+from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import torch
@@ -12,6 +13,7 @@ from infoknife.densities.conditional import TrunkKernels, paper_kernels
 from infoknife.densities.covariance import COVARIANCES, Covariance, LowRank
 from infoknife.densities.revival import Revived
 from infoknife.inputs import check_count, one_of
+from infoknife.nn import Activation
 from infoknife.transforms import Whiten
 
 __all__ = ["KNIFE"]
@@ -21,7 +23,7 @@ MOMENTUM = {
     "data": base.MOMENTUM,
     "paper": 0.0,
 }  # of the running statistics; the paper's form stays in the data's coordinates
-NETWORKS = {"trunk": TrunkKernels, "paper": paper_kernels}
+NETWORKS: dict[str, Callable[..., Bank]] = {"trunk": TrunkKernels, "paper": paper_kernels}
 
 
 class KNIFE(Density):
@@ -43,6 +45,9 @@ class KNIFE(Density):
         network: How kernels follow a continuous condition: ``"trunk"``, one network for weights, means and scales,
             or ``"paper"``, three networks with one tanh layer for all of (A, b, u); the trunk if not given.
         hidden: Width of the hidden layers; 128 for the trunk and 64 for the paper's if not given.
+        activation: Class of the networks' activation module; ``nn.SiLU`` for the trunk and ``nn.Tanh`` for the paper's
+            if not given.
+        layer_norm: Whether the networks have LayerNorms, as ``MLP`` takes it.
         init: How ``initialize`` starts. ``"data"``: standardised coordinates and a mixture fitted by expectation
             maximisation; ``"paper"``: the coordinates of the data, means at samples, noise of 0.01 elsewhere, plain
             units. A state dictionary carries its form with it, whatever the module was made with.
@@ -69,6 +74,8 @@ class KNIFE(Density):
         rank: int | None = None,
         network: str | None = None,
         hidden: int | None = None,
+        activation: Activation | None = None,
+        layer_norm: bool = False,
         init: Init = "data",
     ) -> None:
         one_of("init", init, tuple(MOMENTUM))
@@ -77,7 +84,13 @@ class KNIFE(Density):
         shape = _covariance(self.dim, covariance, rank)
         self.bank: Bank
         if self.given_dim is not None:
-            self.bank = _following(shape, self.components, self.given_dim, network, hidden)
+            layers = _layers(hidden, activation, layer_norm)
+            self.bank = _following(shape, self.components, self.given_dim, network, layers)
+        elif activation is not None or layer_norm:
+            raise ValueError(
+                "activation or layer_norm is set, but there is no continuous condition for a network; "
+                "expected given_dim= with them"
+            )
         elif network is not None or hidden is not None:
             raise ValueError(
                 f"network is {network!r} and hidden is {hidden}, but there is no continuous condition for a network; "
@@ -138,11 +151,17 @@ def _covariance(dim: int, name: str, rank: int | None) -> Covariance:
     return COVARIANCES[name](dim) if rank is None else LowRank(dim, rank)
 
 
+def _layers(hidden: int | None, activation: Activation | None, layer_norm: bool) -> dict[str, Any]:
+    """What is said about the layers; a network has its own defaults for the rest."""
+    width = None if hidden is None else check_count("hidden", hidden)
+    said = {"hidden": width, "activation": activation, "layer_norm": layer_norm or None}
+    return {name: value for name, value in said.items() if value is not None}
+
+
 def _following(
-    covariance: Covariance, components: int, given_dim: int, network: str | None, hidden: int | None
+    covariance: Covariance, components: int, given_dim: int, network: str | None, layers: dict[str, Any]
 ) -> Bank:
     """Kernels that follow a continuous condition."""
     network = "trunk" if network is None else network
     one_of("network", network, tuple(NETWORKS))
-    width = {} if hidden is None else {"hidden": check_count("hidden", hidden)}
-    return NETWORKS[network](given_dim, components, covariance, **width)
+    return NETWORKS[network](given_dim, components, covariance, **layers)

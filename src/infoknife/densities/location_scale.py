@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from infoknife.densities.base import MOMENTUM, Density, full_precision, generator_of
 from infoknife.densities.start import redraw, regression
 from infoknife.inputs import check_count, one_of
-from infoknife.nn import MLP, Linear
+from infoknife.nn import MLP, Activation, Linear
 from infoknife.transforms import Identity, Standardize
 
 __all__ = ["Gaussian", "Logistic"]
@@ -26,7 +26,9 @@ class LocationScale(Density):
         dim: Dimension of x.
         given_dim: Dimension of a continuous condition.
         given_classes: Number of classes of a discrete condition.
-        hidden: Width of the network's one hidden layer (tanh), for a continuous condition.
+        hidden: Width of the network's one hidden layer, for a continuous condition.
+        activation: Class of the network's activation module; ``nn.Tanh`` if not given.
+        layer_norm: Whether the network has LayerNorms, as ``MLP`` takes it.
         init: ``"data"``: standardised coordinates, location and scale of the data, linear regression on the condition;
             ``"paper"``: the coordinates of the data, log-variances and a random start, as the paper trained it.
     """
@@ -38,16 +40,23 @@ class LocationScale(Density):
         given_dim: int | None = None,
         given_classes: int | None = None,
         hidden: int = 64,
+        activation: Activation | None = None,
+        layer_norm: bool = False,
         init: str = "data",
     ) -> None:
         one_of("init", init, ("data", "paper"))
+        if given_dim is None and (activation is not None or layer_norm):
+            raise ValueError(
+                "activation or layer_norm is set, but there is no continuous condition for a network; "
+                "expected given_dim= with them"
+            )
         super().__init__(dim, given_dim, given_classes, Standardize(dim, MOMENTUM) if init == "data" else Identity(dim))
         self.init, hidden = init, check_count("hidden", hidden)
         self.unit = {"data": 1.0, "paper": 0.5}[init]  # of the log-scale: the paper learns log-variances
         self.values = nn.Parameter(torch.zeros(given_classes or 1, 2 * dim))  # location, then log-scale in units
         if given_dim is not None:
             self.skip = Linear(given_dim, dim, bias=False) if init == "data" else None  # the paper's has none
-            self.network = MLP(given_dim, 2 * dim, (hidden,))
+            self.network = MLP(given_dim, 2 * dim, (hidden,), activation or nn.Tanh, layer_norm=layer_norm)
             for module in (self.skip, self.network[-1]):
                 for parameter in () if module is None else module.parameters():
                     nn.init.zeros_(parameter)

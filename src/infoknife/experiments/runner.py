@@ -8,8 +8,9 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor
+from pathlib import Path
 
 import numpy
 import torch
@@ -17,14 +18,16 @@ import torch
 from infoknife._version import __version__
 from infoknife.experiments.catalogue import get
 from infoknife.experiments.store import FORMAT, Record, Store
-from infoknife.experiments.trial import Outcome, Trial
+from infoknife.experiments.trial import Desk, Facts, Outcome, Trial
 
 __all__ = ["run", "run_trial"]
 
 PAUSE = 0.5  # seconds between reports of a running trial
 
 
-def run(trials: Iterable[Trial], store: Store, *, jobs: int = 1) -> Iterator[tuple[Trial, str]]:
+def run(
+    trials: Iterable[Trial], store: Store, *, jobs: int = 1, data: Path | None = None
+) -> Iterator[tuple[Trial, str]]:
     """Run what has not been run, and yield each trial with its fate as it ends.
 
     A fate is ``"done"``, ``"failed"`` (on record, with the error), or ``"taken"`` where another process is at it.
@@ -33,6 +36,7 @@ def run(trials: Iterable[Trial], store: Store, *, jobs: int = 1) -> Iterator[tup
         trials: What is wanted; trials with a record are passed over.
         store: Where records go; ``prepare`` it first.
         jobs: How many trials run at once, each on one core.
+        data: The folder of the user's own data, for experiments that need some.
 
     Raises:
         ModuleNotFoundError: There are several jobs, and joblib is not installed.
@@ -41,12 +45,12 @@ def run(trials: Iterable[Trial], store: Store, *, jobs: int = 1) -> Iterator[tup
     """
     wanted = [trial for trial in trials if store.record(trial) is None]
     if jobs == 1 or len(wanted) <= 1:
-        yield from (run_trial(trial, store) for trial in wanted)
+        yield from (run_trial(trial, store, data=data) for trial in wanted)
         return
-    yield from _parallel(wanted, store, jobs)
+    yield from _parallel(wanted, store, jobs, data)
 
 
-def _parallel(wanted: list[Trial], store: Store, jobs: int) -> Iterator[tuple[Trial, str]]:
+def _parallel(wanted: list[Trial], store: Store, jobs: int, data: Path | None) -> Iterator[tuple[Trial, str]]:
     try:
         from joblib import Parallel, delayed
     except ModuleNotFoundError:
@@ -57,15 +61,15 @@ def _parallel(wanted: list[Trial], store: Store, jobs: int) -> Iterator[tuple[Tr
         n_jobs=jobs, backend="loky", return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
     )
     try:
-        yield from workers(delayed(_run_in_worker)(trial, store, os.getpid()) for trial in wanted)
+        yield from workers(delayed(_run_in_worker)(trial, store, data, os.getpid()) for trial in wanted)
     except BrokenExecutor as error:
         raise ChildProcessError("a worker was killed, perhaps for lack of memory; choose fewer jobs") from error
 
 
-def _run_in_worker(trial: Trial, store: Store, parent: int) -> tuple[Trial, str]:
+def _run_in_worker(trial: Trial, store: Store, data: Path | None, parent: int) -> tuple[Trial, str]:
     if os.getpid() != parent:
         _end_with(parent)
-    return run_trial(trial, store)
+    return run_trial(trial, store, data=data)
 
 
 @functools.cache  # once in a worker
@@ -80,27 +84,43 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def run_trial(trial: Trial, store: Store) -> tuple[Trial, str]:
-    """Run one trial on one core and write its record; see ``run`` for its fates."""
+def run_trial(
+    trial: Trial,
+    store: Store,
+    *,
+    data: Path | None = None,
+    threads: int = 1,
+    tell: Callable[[int, Facts], None] = lambda step, facts: None,
+) -> tuple[Trial, str]:
+    """Run one trial and write its record; see ``run`` for its fates.
+
+    Args:
+        trial: What is run.
+        store: Where its record goes.
+        data: The folder of the user's own data.
+        threads: Of torch, while it runs.
+        tell: Told of every step, beside the store.
+    """
     with store.claim(trial) as mine:
         if not mine:
             return trial, "taken"
         if (record := store.record(trial)) is None:  # another process may have been quicker
-            threads = torch.get_num_threads()
-            torch.set_num_threads(1)
+            before = torch.get_num_threads()
+            torch.set_num_threads(threads)
+            reporter = _Reporter(trial, store, tell)
             try:
-                record = _record(trial, store)
+                record = _record(trial, Desk(reporter, store.folder(trial), data))
             finally:
-                torch.set_num_threads(threads)
+                torch.set_num_threads(before)
             store.write(trial, record)
     return trial, str(record["status"])
 
 
-def _record(trial: Trial, store: Store) -> Record:
+def _record(trial: Trial, desk: Desk) -> Record:
     started, begin = datetime.datetime.now(datetime.UTC), time.perf_counter()
     outcome, error = Outcome({}, {}), None
     try:
-        outcome = _sound(get(trial.experiment).run(trial.arguments, _Reporter(trial, store)))
+        outcome = _sound(get(trial.experiment).run(trial.arguments, desk))
     except Exception as exception:  # a trial that fails is a result too
         error = f"{type(exception).__name__}: {exception}"
     return {
@@ -137,10 +157,11 @@ def _versions() -> dict[str, str]:
 class _Reporter:
     """Leaves word of the steps that are done, not more often than people look."""
 
-    def __init__(self, trial: Trial, store: Store) -> None:
-        self.trial, self.store, self.last = trial, store, 0.0
+    def __init__(self, trial: Trial, store: Store, tell: Callable[[int, Facts], None]) -> None:
+        self.trial, self.store, self.tell, self.last = trial, store, tell, 0.0
 
-    def __call__(self, step: int) -> None:
+    def __call__(self, step: int, facts: Facts) -> None:
+        self.tell(step, facts)
         if (now := time.monotonic()) - self.last > PAUSE:
             with contextlib.suppress(OSError):  # word of a trial must not end it
                 self.store.report(self.trial, step)

@@ -4,12 +4,14 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Arguments", "Outcome", "Trial", "Watch"]
+__all__ = ["Arguments", "Desk", "Facts", "Outcome", "Trial", "Watch"]
 
 Arguments = Mapping[str, Any]
 Watch = Callable[[int], None]  # called with the number of steps that are done
+Facts = Mapping[str, float]
 
 
 class Outcome(NamedTuple):
@@ -17,6 +19,29 @@ class Outcome(NamedTuple):
 
     results: dict[str, Any]
     curves: dict[str, list[float]]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where a trial is worked on, which is no part of what it is.
+
+    Args:
+        tell: Told of the steps that are done, and of what is known by then.
+        folder: Where a long trial may leave checkpoints and what else it makes; None for nowhere.
+        data: The folder of the user's own data; None for none.
+
+    Example:
+        >>> Desk(lambda step, facts: print(step, facts))(10, accuracy=0.5)
+        10 {'accuracy': 0.5}
+    """
+
+    tell: Callable[[int, Facts], None]
+    folder: Path | None = None
+    data: Path | None = None
+
+    def __call__(self, step: int, **facts: float) -> None:
+        """Tell of a step."""
+        self.tell(step, facts)
 
 
 @dataclass(frozen=True)
@@ -68,6 +93,8 @@ class Trial:
     def title(self) -> str:
         """What a progress bar calls it."""
         where = f" d={dim}" if (dim := self.arguments.get("dim")) else ""
+        if "source" in self.arguments:
+            where = f" {self.arguments['source']}-{self.arguments['target']}"
         return f"{self.experiment} {self.arguments.get('method', '')}{where} #{self.arguments.get('seed', 0)}"
 
 

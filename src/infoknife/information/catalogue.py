@@ -12,6 +12,7 @@ from infoknife.information.encoder import EncoderDifference, EncoderPrior
 from infoknife.information.joint import JointKNIFE
 from infoknife.information.knife import ChainKNIFE
 from infoknife.information.variational import CLUB, VUB, Adversary, CLUBSample, L1Out
+from infoknife.nn import ACTIVATIONS
 
 __all__ = ["mi", "names", "table"]
 
@@ -21,9 +22,15 @@ Make = Callable[..., MutualInformation]
 def _knife(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **options: Any) -> MutualInformation:
     """Make the default form, or the paper's: h(Y) - h(Y|X), 128 kernels, three tanh networks, a quicker marginal."""
     one_of("preset", preset, ("default", "paper"))
+    network = _taken(options, "activation", "layer_norm")
     if preset == "default":
+        if network:
+            raise ValueError(
+                f"{' and '.join(network)} came for 'knife' in its default form, whose one small network only corrects "
+                "linear chains and has no such choice; expected none, or preset='paper' with its three networks"
+            )
         return ChainKNIFE(x_dim, y_dim, **options)
-    conditional = {"network": "paper", "hidden": options.pop("hidden", 64)}
+    conditional = {"network": "paper", "hidden": options.pop("hidden", 64), **network}
     paper: dict[str, Any] = {"components": 128, "init": "paper", "marginal_rate": 1000.0, "given": "x"}
     return Difference(x_dim, y_dim, density="knife", conditional_options=conditional, **paper | options)
 
@@ -40,7 +47,7 @@ def _joint(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **o
 def _doe(density: str) -> Make:
     def make(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **options: Any) -> MutualInformation:
         one_of("preset", preset, ("default", "paper"))
-        conditional = {"hidden": options.pop("hidden", 64)}
+        conditional = {"hidden": 64} | _taken(options, "hidden", "activation", "layer_norm")
         paper: dict[str, Any] = (
             {"init": "paper", "marginal_rate": 10.0} if preset == "paper" else {}
         )  # it starts far away
@@ -111,6 +118,8 @@ def mi(
     *,
     y_classes: int | None = None,
     encoder: str | None = None,
+    activation: str | None = None,
+    layer_norm: bool = False,
     **options: Any,
 ) -> MutualInformation:
     """Make an estimator of the mutual information of x and y, in nats.
@@ -123,6 +132,8 @@ def mi(
         y_classes: Number of classes of a discrete y, instead of ``y_dim``.
         encoder: ``"gaussian"`` where x is drawn from a Gaussian whose parameters are known: y is then its means and
             log-variances (N, 2 x_dim), and the conditional entropy is in closed form (section 4.1).
+        activation: ``"relu"`` or ``"tanh"`` in the estimator's networks; the estimator's own if it is not given.
+        layer_norm: Whether a LayerNorm stands in front of every linear layer of them (`tab:da_architectures`).
         **options: Options of the estimator, ``preset="paper"`` among them where the paper has a form of its own.
 
     Example:
@@ -135,6 +146,7 @@ def mi(
         'lower'
     """
     one_of("name", name, tuple(names()))
+    options |= _network(activation, layer_norm)
     if encoder is not None:
         one_of("encoder", encoder, ("gaussian",))
         if y_classes is not None:
@@ -164,6 +176,22 @@ def table() -> str:
 def _line(cells: list[str]) -> str:
     escaped = (cell.replace("|", "\\|") for cell in cells)
     return f"| {' | '.join(escaped)} |"
+
+
+def _network(activation: str | None, layer_norm: bool) -> dict[str, Any]:
+    """What is said about the networks: nothing for what an estimator has anyway."""
+    if not isinstance(layer_norm, bool):
+        raise TypeError(f"layer_norm is {layer_norm!r}, a {type(layer_norm).__name__}; expected True or False")
+    said: dict[str, Any] = {"layer_norm": True} if layer_norm else {}
+    if activation is not None:
+        one_of("activation", activation, tuple(ACTIVATIONS))
+        said["activation"] = ACTIVATIONS[activation]
+    return said
+
+
+def _taken(options: dict[str, Any], *keys: str) -> dict[str, Any]:
+    """Take what is there of some options."""
+    return {key: options.pop(key) for key in keys if key in options}
 
 
 def _of(makes: dict[str, Make], name: str, where: str) -> Make:

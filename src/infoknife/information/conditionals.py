@@ -2,6 +2,7 @@ r"""Models of y given x, $q(y \mid x)$, with the two averages over a batch that 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +11,7 @@ from infoknife.densities.base import check_count, one_of
 from infoknife.densities.location_scale import Gaussian
 from infoknife.information.bounds import log_mean_exp, without
 from infoknife.information.critics import by_blocks
-from infoknife.nn import MLP
+from infoknife.nn import MLP, Activation
 
 __all__ = ["Classifier", "Conditional", "Regressor"]
 
@@ -52,7 +53,8 @@ class Regressor(Conditional):
         y_dim: Dimension of y.
         hidden: Width of the hidden layer; that of the preset if it is not given.
         preset: ``"default"``: a linear regression and what a network adds to it, started from data; ``"paper"``: a
-            network for the mean and one for the log-scale, each with half of 15 hidden units (ReLU), random start.
+            network for the mean and one for the log-scale, each with half of 15 hidden units, random start.
+        network: ``activation`` (tanh by default, ReLU for the paper's) and ``layer_norm``, as ``MLP`` takes them.
 
     Example:
         >>> x = torch.randn(1000, 1, generator=torch.Generator().manual_seed(0))
@@ -62,10 +64,12 @@ class Regressor(Conditional):
         True
     """
 
-    def __init__(self, x_dim: int, y_dim: int, hidden: int | None = None, preset: str = "default") -> None:
+    def __init__(
+        self, x_dim: int, y_dim: int, hidden: int | None = None, preset: str = "default", **network: Any
+    ) -> None:
         super().__init__()
-        hidden = _width(hidden, preset)
-        self.density = _published(x_dim, y_dim, hidden) if preset == "paper" else _linear(x_dim, y_dim, hidden)
+        make = _published if preset == "paper" else _linear
+        self.density = make(x_dim, y_dim, _width(hidden, preset), **network)
 
     def log_prob(self, y: Tensor, x: Tensor) -> Tensor:
         """Give log q(y_i | x_i): (N,)."""
@@ -101,23 +105,34 @@ class Regressor(Conditional):
 
 
 class Classifier(Conditional):
-    """The probabilities of classes from a network of x with one hidden layer (ReLU).
+    """The probabilities of classes from a network of x with one hidden layer.
 
     Args:
         x_dim: Dimension of x.
         classes: Number of classes.
         hidden: Width of the hidden layer; that of the preset if it is not given.
         preset: ``"default"`` (64 wide) or ``"paper"`` (15 wide).
+        activation: The activation module's class.
+        layer_norm: Whether the network has LayerNorms, as ``MLP`` takes it.
 
     Example:
         >>> Classifier(3, 7).log_probs(torch.zeros(2, 3)).shape
         torch.Size([2, 7])
     """
 
-    def __init__(self, x_dim: int, classes: int, hidden: int | None = None, preset: str = "default") -> None:
+    def __init__(
+        self,
+        x_dim: int,
+        classes: int,
+        hidden: int | None = None,
+        preset: str = "default",
+        *,
+        activation: Activation = nn.ReLU,
+        layer_norm: bool = False,
+    ) -> None:
         super().__init__()
         self.classes = classes
-        self.network = MLP(x_dim, classes, (_width(hidden, preset),), nn.ReLU)
+        self.network = MLP(x_dim, classes, (_width(hidden, preset),), activation, layer_norm=layer_norm)
 
     def log_probs(self, x: Tensor) -> Tensor:
         """Give log q of every class: (N, classes)."""
@@ -146,24 +161,25 @@ class Classifier(Conditional):
 class _LogScale(nn.Module):
     """Zeros for the location, and a network's log-variance, whose scale ends softly far out."""
 
-    def __init__(self, x_dim: int, y_dim: int, hidden: int) -> None:
+    def __init__(self, network: MLP) -> None:
         super().__init__()
-        self.network = MLP(x_dim, y_dim, (hidden,), nn.ReLU)
+        self.network = network
 
     def forward(self, x: Tensor) -> Tensor:
         log_variance = 2 * FAR * (self.network(x) / FAR).tanh()
         return torch.cat([torch.zeros_like(log_variance), log_variance], -1)
 
 
-def _linear(x_dim: int, y_dim: int, hidden: int) -> Gaussian:
-    return Gaussian(y_dim, given_dim=x_dim, hidden=hidden)
+def _linear(x_dim: int, y_dim: int, hidden: int, **network: Any) -> Gaussian:
+    return Gaussian(y_dim, given_dim=x_dim, hidden=hidden, **network)
 
 
-def _published(x_dim: int, y_dim: int, hidden: int) -> Gaussian:
+def _published(x_dim: int, y_dim: int, hidden: int, **network: Any) -> Gaussian:
     """The networks of figure 3: half of the hidden units for the mean, half for the scale, no linear part."""
     density, half = Gaussian(y_dim, given_dim=x_dim, init="paper"), max(1, hidden // 2)
-    density.skip = MLP(x_dim, y_dim, (half,), nn.ReLU)  # type: ignore[assignment]
-    density.network = _LogScale(x_dim, y_dim, half)  # type: ignore[assignment]
+    network = {"activation": nn.ReLU} | network
+    density.skip = MLP(x_dim, y_dim, (half,), **network)  # type: ignore[assignment]
+    density.network = _LogScale(MLP(x_dim, y_dim, (half,), **network))  # type: ignore[assignment]
     return density
 
 

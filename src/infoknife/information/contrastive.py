@@ -11,7 +11,7 @@ from infoknife.densities.base import one_of
 from infoknife.information import bounds
 from infoknife.information.base import Bound, Facts, MutualInformation
 from infoknife.information.critics import Concatenated, Critic, Separable, shuffled
-from infoknife.nn import MLP
+from infoknife.nn import MLP, Activation
 
 __all__ = ["MINE", "NWJ", "SMILE", "TUBA", "Contrastive", "InfoNCE"]
 
@@ -43,6 +43,8 @@ class Contrastive(MutualInformation):
         critic: ``"concatenated"``, one network of x and y, or ``"separable"``, a product of two networks.
         hidden: Width of the critic's hidden layers; that of the preset if it is not given.
         layers: Number of the critic's hidden layers.
+        activation: Class of the critic's activation module.
+        layer_norm: Whether the critic has LayerNorms, as ``MLP`` takes it.
         preset: ``"default"`` (128 wide), or ``"paper"``: the networks of figure 3, 15 wide, trained with Adam at 0.001.
     """
 
@@ -58,6 +60,8 @@ class Contrastive(MutualInformation):
         critic: str = "concatenated",
         hidden: int | None = None,
         layers: int = 1,
+        activation: Activation = nn.ReLU,
+        layer_norm: bool = False,
         preset: str = "default",
     ) -> None:
         super().__init__(x_dim, y_dim, y_classes=y_classes)
@@ -67,7 +71,13 @@ class Contrastive(MutualInformation):
         self.y_features = y_dim or y_classes or 0
         self.hidden = HIDDEN[preset] if hidden is None else hidden
         self.critic: Critic = CRITICS[critic](
-            x_dim, self.y_features, self.hidden, layers, output=self._output(preset == "paper")
+            x_dim,
+            self.y_features,
+            self.hidden,
+            layers,
+            activation=activation,
+            layer_norm=layer_norm,
+            output=self._output(preset == "paper"),
         )
         self.one_negative, self.with_joint = pairs == "shuffled", pairs == "batch"
 
@@ -123,7 +133,7 @@ class MINE(Contrastive):
         y_classes: Number of classes of a discrete y.
         momentum: Step of the running mean; 1 is the batch's own mean, the uncorrected gradient.
         pairs: ``"shuffled"``, ``"all"`` or ``"batch"``.
-        options: ``critic``, ``hidden``, ``layers`` and ``preset`` of ``Contrastive``.
+        options: The critic's, and ``preset``, of ``Contrastive``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -181,7 +191,7 @@ class NWJ(Contrastive):
         y_classes: Number of classes of a discrete y.
         pairs: ``"all"``, ``"batch"`` (that of ``preset="paper"``) or ``"shuffled"``.
         preset: ``"default"`` or ``"paper"``.
-        options: ``critic``, ``hidden`` and ``layers`` of ``Contrastive``.
+        options: The critic's, of ``Contrastive``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -220,6 +230,8 @@ class TUBA(Contrastive):
         y_classes: Number of classes of a discrete y.
         pairs: ``"all"``, ``"batch"`` or ``"shuffled"``.
         hidden: Width of the critic's hidden layers, and of the baseline's one.
+        activation: Class of the activation module of critic and baseline.
+        layer_norm: Whether critic and baseline have LayerNorms, as ``MLP`` takes it.
         preset: ``"default"`` (128 wide), or ``"paper"``: a linear baseline, and 40 wide, chosen to come near the
             published values with Adam at 0.0005 (at 0.001 bursts reach the last level). Those exceed log N, which
             the public code, 15 wide with all pairs of the batch, cannot.
@@ -241,12 +253,16 @@ class TUBA(Contrastive):
         y_classes: int | None = None,
         pairs: str = "all",
         hidden: int | None = None,
+        activation: Activation = nn.ReLU,
+        layer_norm: bool = False,
         preset: str = "default",
         **options: Any,
     ) -> None:
         hidden = TUBA_HIDDEN.get(preset) if hidden is None else hidden
-        super().__init__(x_dim, y_dim, y_classes=y_classes, pairs=pairs, hidden=hidden, preset=preset, **options)
-        self.baseline = MLP(self.y_features, 1, () if preset == "paper" else (self.hidden,), nn.ReLU)
+        network: dict[str, Any] = {"activation": activation, "layer_norm": layer_norm}
+        options |= network | {"hidden": hidden, "preset": preset}
+        super().__init__(x_dim, y_dim, y_classes=y_classes, pairs=pairs, **options)
+        self.baseline = MLP(self.y_features, 1, () if preset == "paper" else (self.hidden,), **network)
 
     def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
         return bounds.tuba(joint, negative, self.baseline(y).squeeze(-1))
@@ -263,7 +279,7 @@ class InfoNCE(Contrastive):
         x_dim: Dimension of x.
         y_dim: Dimension of a continuous y.
         y_classes: Number of classes of a discrete y.
-        options: ``critic``, ``hidden``, ``layers`` and ``preset`` of ``Contrastive``.
+        options: The critic's, and ``preset``, of ``Contrastive``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -298,7 +314,7 @@ class SMILE(Contrastive):
         tau: Where the scores of the negatives are clipped, in nats.
         gradient: What the critic learns by: ``"js"``, the Jensen-Shannon objective, or ``"nwj"``, the NWJ bound (with
             its constant moved, so that the best score is the log-density ratio and not one more).
-        options: ``critic``, ``hidden``, ``layers`` and ``preset`` of ``Contrastive``.
+        options: The critic's, and ``preset``, of ``Contrastive``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))

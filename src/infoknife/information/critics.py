@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from infoknife.densities.base import check_count
-from infoknife.nn import MLP, Linear
+from infoknife.nn import MLP, Activation, LayerNorm, Linear
 
 __all__ = ["Concatenated", "Critic", "Separable", "by_blocks", "shuffled"]
 
@@ -67,9 +67,11 @@ class Separable(Critic):
     Args:
         x_dim: Dimension of x.
         y_dim: Dimension of y.
-        hidden: Width of the hidden layers (ReLU).
+        hidden: Width of the hidden layers.
         layers: Number of hidden layers of each network.
         embedding: Dimension of g(x) and h(y).
+        activation: The activation module's class.
+        layer_norm: Whether the networks have LayerNorms, as ``MLP`` takes it.
         output: What is applied to the score.
 
     Example:
@@ -85,12 +87,14 @@ class Separable(Critic):
         layers: int = 1,
         *,
         embedding: int = 32,
+        activation: Activation = nn.ReLU,
+        layer_norm: bool = False,
         output: nn.Module | None = None,
     ) -> None:
         super().__init__()
         _check(hidden=hidden, layers=layers, embedding=embedding)
-        self.x_network = MLP(x_dim, embedding, (hidden,) * layers, nn.ReLU)
-        self.y_network = MLP(y_dim, embedding, (hidden,) * layers, nn.ReLU)
+        self.x_network = MLP(x_dim, embedding, (hidden,) * layers, activation, layer_norm=layer_norm)
+        self.y_network = MLP(y_dim, embedding, (hidden,) * layers, activation, layer_norm=layer_norm)
         self.output = nn.Identity() if output is None else output
 
     _numbers = 1
@@ -108,13 +112,15 @@ class Separable(Critic):
 class Concatenated(Critic):
     r"""The score $f(x, y)$ of one network of both: $w^\top \mathrm{ReLU}(A x + B y + c)$ with one hidden layer.
 
-    $A x + c$ and $B y$ are computed once a row; what is left for a pair starts with the ReLU of their sum.
+    $A x + c$ and $B y$ are computed once a row; what is left for a pair starts with the activation of their sum.
 
     Args:
         x_dim: Dimension of x.
         y_dim: Dimension of y.
-        hidden: Width of the hidden layers (ReLU).
+        hidden: Width of the hidden layers.
         layers: Number of hidden layers.
+        activation: The activation module's class.
+        layer_norm: Whether the network has LayerNorms, as ``MLP`` takes it; the first is of x and y together.
         output: What is applied to the score.
 
     Example:
@@ -123,28 +129,108 @@ class Concatenated(Critic):
     """
 
     def __init__(
-        self, x_dim: int, y_dim: int, hidden: int = 128, layers: int = 1, *, output: nn.Module | None = None
+        self,
+        x_dim: int,
+        y_dim: int,
+        hidden: int = 128,
+        layers: int = 1,
+        *,
+        activation: Activation = nn.ReLU,
+        layer_norm: bool = False,
+        output: nn.Module | None = None,
     ) -> None:
         super().__init__()
         _check(hidden=hidden, layers=layers)
-        self.x_dim, self.hidden, self.layers = x_dim, hidden, layers
-        self.first = Linear(x_dim + y_dim, hidden)
-        self.rest = nn.Sequential(nn.ReLU(inplace=True), MLP(hidden, 1, (hidden,) * (layers - 1), nn.ReLU))
+        self.first = (NormedPairs if layer_norm else Pairs)(x_dim, y_dim, hidden)
+        rest = MLP(hidden, 1, (hidden,) * (layers - 1), activation, layer_norm=layer_norm)
+        self.rest = nn.Sequential(_in_place(activation()), rest)
         self.output = nn.Identity() if output is None else output
+        self.kept = hidden * layers * (3 if layer_norm else 1)
 
     @property
     def _numbers(self) -> int:
-        return self.hidden * self.layers
+        return self.kept
 
     def _features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        weight, bias = self.first.weight.to(x.dtype), self.first.bias.to(x.dtype)
-        return nn.functional.linear(x, weight[:, : self.x_dim], bias), y @ weight[:, self.x_dim :].T
+        return self.first.features(x, y)
 
     def _join(self, u: Tensor, v: Tensor) -> Tensor:
-        return self.output(self.rest(u + v).squeeze(-1))  # the sum is new: ReLU may overwrite it
+        return self.output(self.rest(self.first.join(u, v)).squeeze(-1))
 
     def _join_all(self, u: Tensor, v: Tensor) -> Tensor:
         return self._join(u.unsqueeze(1), v)  # (N, 1, h) and (B, h)
+
+
+class Pairs(Linear):
+    r"""A linear layer of x and y, $A x + B y + c$, of which all but the sum is computed once a row and not once a pair.
+
+    Args:
+        x_dim: Dimension of x.
+        y_dim: Dimension of y.
+        out: Width of the output.
+
+    Example:
+        >>> layer, x, y = Pairs(3, 5, 2), torch.ones(7, 3), torch.ones(7, 5)
+        >>> torch.allclose(layer.join(*layer.features(x, y)), layer(torch.cat([x, y], 1)))
+        True
+    """
+
+    def __init__(self, x_dim: int, y_dim: int, out: int) -> None:
+        super().__init__(x_dim + y_dim, out)
+        self.x_dim = x_dim
+
+    def features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Give what a row of x (N, x_dim) and one of y (M, y_dim) bring along: (N, h) and (M, h)."""
+        weight, bias = self.weight.to(x.dtype), self.bias.to(x.dtype)
+        return nn.functional.linear(x, weight[:, : self.x_dim], bias), y @ weight[:, self.x_dim :].T
+
+    def join(self, u: Tensor, v: Tensor) -> Tensor:
+        """Give the output (..., out) of pairs of features; it is new and may be overwritten."""
+        return u + v
+
+
+class NormedPairs(Pairs):
+    r"""The same behind a LayerNorm of x and y together.
+
+    To subtract the mean of a pair is a part of the weights. Its variance is that of each side and of their two means:
+    $d\sigma^2 = d_x\sigma_x^2 + d_y\sigma_y^2 + \frac{d_x d_y}{d} (\mu_x - \mu_y)^2$, from numbers a row.
+
+    Args:
+        x_dim: Dimension of x.
+        y_dim: Dimension of y.
+        out: Width of the output.
+
+    Example:
+        >>> layer, x, y = NormedPairs(3, 5, 2), torch.rand(7, 3), torch.rand(7, 5)
+        >>> torch.allclose(layer.join(*layer.features(x, y)), layer(torch.cat([x, y], 1)), atol=1e-5)
+        True
+    """
+
+    def __init__(self, x_dim: int, y_dim: int, out: int) -> None:
+        super().__init__(x_dim, y_dim, out)
+        self.norm = LayerNorm(x_dim + y_dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x (N, x_dim + y_dim) to (N, out)."""
+        return super().forward(self.norm(x))
+
+    def features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Give projections, then each side's part of the variance and its mean in units of it: (N, h), (M, h)."""
+        weight = (self.weight * self.norm.weight).to(x.dtype)
+        weight = weight - weight.mean(1, keepdim=True)
+        return self._side(x, weight[:, : self.x_dim]), self._side(y, weight[:, self.x_dim :])
+
+    def join(self, u: Tensor, v: Tensor) -> Tensor:
+        """Give the output (..., out) of pairs of features; it is new and may be overwritten."""
+        variance = u[..., -2] + v[..., -2] + (u[..., -1] - v[..., -1]).square()
+        bias = nn.functional.linear(self.norm.bias, self.weight, self.bias).to(u.dtype)
+        return (u[..., :-2] + v[..., :-2]) * (variance + self.norm.eps).rsqrt().unsqueeze(-1) + bias
+
+    def _side(self, x: Tensor, weight: Tensor) -> Tensor:
+        d, own = self.in_features, x.shape[1]
+        variance, mean = torch.var_mean(x, 1, correction=0, keepdim=True)
+        unit = (own * (d - own)) ** 0.5 / d
+        return torch.cat([x @ weight.T, variance * (own / d), mean * unit], 1)
 
 
 def by_blocks(function: Callable[[slice], Tensor], rows: int, numbers: int) -> Tensor:
@@ -180,6 +266,13 @@ def shuffled(x: Tensor) -> Tensor:
         tensor([1, 0])
     """
     return x.roll(int(torch.randint(1, len(x), ())), 0)
+
+
+def _in_place(activation: nn.Module) -> nn.Module:
+    """Let a ReLU overwrite its input, which is new for every pair."""
+    if isinstance(activation, nn.ReLU):
+        activation.inplace = True
+    return activation
 
 
 def _check(**counts: int) -> None:

@@ -181,7 +181,7 @@ class ChainKNIFE(MutualInformation):
         full = regression_of(S[: 2 * v, : 2 * v] + self._alike(S), cross)
         self.applied = trust = self.trust[:2].repeat_interleave(t)
         slope = full * trust
-        rest = own - (trust if __import__("os").environ.get("A2") else 2 - trust) * (cross.T @ slope)
+        rest = own - (2 - trust) * (cross.T @ slope)
         raw, normal = slice(0, t), slice(t, 2 * t)
         factor, self.log_det = factor_of(
             torch.stack([rest[raw, raw], own[raw, raw], rest[normal, normal], own[normal, normal]])

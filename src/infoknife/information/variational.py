@@ -32,6 +32,7 @@ class Variational(MutualInformation):
         hidden: Width of the hidden layer of q; that of the preset if it is not given.
         preset: ``"default"``: q starts from a linear regression (64 hidden units); ``"paper"``: the networks of figure
             3, with 15 hidden units and a random start, trained with Adam at 0.001.
+        network: ``activation`` and ``layer_norm`` of the networks of q, as ``MLP`` takes them.
     """
 
     bound = None
@@ -44,13 +45,14 @@ class Variational(MutualInformation):
         y_classes: int | None = None,
         hidden: int | None = None,
         preset: str = "default",
+        **network: Any,
     ) -> None:
         super().__init__(x_dim, y_dim, y_classes=y_classes)
         self.conditional: Conditional
         if y_dim is not None:
-            self.conditional = Regressor(x_dim, y_dim, hidden, preset)
+            self.conditional = Regressor(x_dim, y_dim, hidden, preset, **network)
         elif y_classes is not None:
-            self.conditional = Classifier(x_dim, y_classes, hidden, preset)
+            self.conditional = Classifier(x_dim, y_classes, hidden, preset, **network)
 
     def _contrast(self, x: Tensor, y: Tensor) -> Tensor:
         """log q(y_i | x_i) less its mean over the other y: (N,)."""
@@ -82,7 +84,7 @@ class CLUB(Variational):
         x_dim: Dimension of x.
         y_dim: Dimension of a continuous y.
         y_classes: Number of classes of a discrete y.
-        options: ``hidden`` and ``preset`` of ``Variational``.
+        options: ``hidden``, ``preset``, ``activation`` and ``layer_norm`` of ``Variational``.
 
     Example:
         >>> x = torch.randn(2000, 1, generator=torch.Generator().manual_seed(0))
@@ -108,7 +110,7 @@ class CLUBSample(Variational):
         x_dim: Dimension of x.
         y_dim: Dimension of a continuous y.
         y_classes: Number of classes of a discrete y.
-        options: ``hidden`` and ``preset`` of ``Variational``.
+        options: ``hidden``, ``preset``, ``activation`` and ``layer_norm`` of ``Variational``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -135,7 +137,7 @@ class L1Out(Variational):
         x_dim: Dimension of x.
         y_dim: Dimension of a continuous y.
         y_classes: Number of classes of a discrete y.
-        options: ``hidden`` and ``preset`` of ``Variational``.
+        options: ``hidden``, ``preset``, ``activation`` and ``layer_norm`` of ``Variational``.
 
     Example:
         >>> x = torch.randn(2000, 1, generator=torch.Generator().manual_seed(0))
@@ -164,6 +166,7 @@ class VUB(MutualInformation):
         y_dim: Dimension of a continuous y.
         y_classes: Number of classes of a discrete y.
         hidden: Width of the hidden layer of q.
+        network: ``activation`` and ``layer_norm`` of the network of q, as ``MLP`` takes them.
 
     Example:
         >>> x = torch.randn(2000, 1, generator=torch.Generator().manual_seed(0))
@@ -175,9 +178,17 @@ class VUB(MutualInformation):
     bound = None
     facts = Facts("maximum likelihood of q(x | y)", "none", "N", "Alemi et al. 2017")
 
-    def __init__(self, x_dim: int, y_dim: int | None = None, *, y_classes: int | None = None, hidden: int = 64) -> None:
+    def __init__(
+        self,
+        x_dim: int,
+        y_dim: int | None = None,
+        *,
+        y_classes: int | None = None,
+        hidden: int = 64,
+        **network: Any,
+    ) -> None:
         super().__init__(x_dim, y_dim, y_classes=y_classes)
-        self.density = Gaussian(x_dim, given_dim=y_dim, given_classes=y_classes, hidden=hidden)
+        self.density = Gaussian(x_dim, given_dim=y_dim, given_classes=y_classes, hidden=hidden, **network)
 
     @staticmethod
     def of_posterior(mu: Tensor, log_var: Tensor) -> Tensor:
@@ -221,6 +232,7 @@ class Adversary(MutualInformation):
         y_dim: Not used: y is classes.
         y_classes: Number of classes.
         hidden: Width of the classifier's hidden layer.
+        network: ``activation`` and ``layer_norm`` of the classifier, as ``MLP`` takes them.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -231,13 +243,21 @@ class Adversary(MutualInformation):
     bound = "lower"
     facts = Facts("cross-entropy of a classifier", "none", "N", "Barber & Agakov 2003")
 
-    def __init__(self, x_dim: int, y_dim: int | None = None, *, y_classes: int | None = None, hidden: int = 64) -> None:
+    def __init__(
+        self,
+        x_dim: int,
+        y_dim: int | None = None,
+        *,
+        y_classes: int | None = None,
+        hidden: int = 64,
+        **network: Any,
+    ) -> None:
         super().__init__(x_dim, y_dim, y_classes=y_classes)
         if y_classes is None:
             raise ValueError(
                 f"y_dim is {y_dim}; expected y_classes, the adversary predicts classes. For continuous y use CLUB"
             )
-        self.classifier = Classifier(x_dim, y_classes, hidden)
+        self.classifier = Classifier(x_dim, y_classes, hidden, **network)
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
         return self.classifier.log_prob(y, x) - self.classifier.frequencies(y, x.dtype).log()[y]

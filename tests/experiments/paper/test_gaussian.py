@@ -7,6 +7,7 @@ from infoknife.densities import Gaussian
 from infoknife.experiments import get, select
 from infoknife.experiments.paper.gaussian import density_of
 from infoknife.experiments.protocol import climbed
+from infoknife.experiments.trial import Desk
 
 KERNELS = {"knife": 128, "schraudolph": 128, "doe": None}  # M of both tables
 
@@ -69,7 +70,7 @@ def test_densities_repeat_with_their_seed() -> None:
 def test_a_run_of_table1() -> None:
     arguments = {"method": "doe", "dim": 3, "seed": 0, "steps": 50, "batch_size": 64, "lr": 0.003, "init": "data"}
     steps: list[int] = []
-    results, curves = get("table1").run(arguments, steps.append)
+    results, curves = get("table1").run(arguments, Desk(lambda step, facts: steps.append(step)))
     truth = 1.5 * math.log(2 * math.pi * math.e)
     assert steps == list(range(1, 51))
     assert results.keys() == {"truth", "estimate", "stderr", "error"}
@@ -79,13 +80,13 @@ def test_a_run_of_table1() -> None:
     assert abs(results["error"]) < 4 * results["stderr"]
     assert curves["step"] == list(range(1, 51))
     assert curves["truth"] == [results["truth"]] * 50
-    assert get("table1").run(arguments, steps.append) == (results, curves)
+    assert get("table1").run(arguments, Desk(lambda step, facts: steps.append(step))) == (results, curves)
 
 
 def test_a_run_of_shrinking() -> None:
     arguments = {"method": "doe", "dim": 2, "seed": 0, "steps": 80, "levels": 2, "factor": 0.5, "batch_size": 32}
     arguments |= {"lr": 0.01, "init": "data", "start_rows": 64}
-    results, curves = get("fig1-shrinking").run(arguments, lambda step: None)
+    results, curves = get("fig1-shrinking").run(arguments, Desk(lambda step, facts: None))
     first, second = (level["truth"] for level in results["levels"])
     assert first == pytest.approx(math.log(2 * math.pi * math.e))
     assert second == pytest.approx(first - math.log(2))  # d/2 log a

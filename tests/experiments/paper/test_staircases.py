@@ -5,6 +5,7 @@ import pytest
 from infoknife import mi
 from infoknife.densities import KNIFE
 from infoknife.experiments import get, select
+from infoknife.experiments.trial import Desk
 from infoknife.information import MutualInformation
 from infoknife.information.difference import Difference, JointDifference
 
@@ -122,10 +123,10 @@ def test_a_run(staircase: str) -> None:
     arguments = {"method": "doe", "estimator": "doe", "options": {}, "staircase": staircase, "seed": 0, "dim": 2}
     arguments |= {"nats": [0.5, 1.0], "steps": 40, "batch_size": 64, "lr": 1e-3, "clip": 1.0, "start_rows": 512}
     steps: list[int] = []
-    results, curves = get("fig3-gaussian").run(arguments, steps.append)
+    results, curves = get("fig3-gaussian").run(arguments, Desk(lambda step, facts: steps.append(step)))
     assert steps == list(range(1, 41))
     assert [level["truth"] for level in results["levels"]] == pytest.approx([0.5, 1.0], abs=1e-5)
     assert results["levels"][0].keys() == {"truth", "mean", "bias", "variance", "mse"}
     assert len(curves["step"]) == len(curves["estimate"]) == len(curves["truth"]) == 40
-    again, _ = get("fig3-gaussian").run(arguments, steps.append)
+    again, _ = get("fig3-gaussian").run(arguments, Desk(lambda step, facts: steps.append(step)))
     assert again == results

@@ -8,6 +8,7 @@ from scipy.integrate import quad
 from infoknife.densities import Gaussian
 from infoknife.experiments import get, select
 from infoknife.experiments.paper.triangles import divergence, drawn
+from infoknife.experiments.trial import Desk
 from infoknife.tasks import TriangleMixture
 
 ENTROPIES = ["fig2-pdf", "fig2-triangle8", "triangle20"]
@@ -82,7 +83,7 @@ def arguments(**more: Any) -> dict[str, Any]:
 
 def test_a_run_in_one_dimension() -> None:
     settings = arguments(method="knife", init="data", components=8)
-    results, curves = get("fig2-pdf").run(settings, lambda step: None)
+    results, curves = get("fig2-pdf").run(settings, Desk(lambda step, facts: None))
     assert results.keys() == {"truth", "estimate", "stderr", "error", "kl"}
     assert results["truth"] == pytest.approx(TriangleMixture.draw(3, 1, 1).entropy())
     assert 0 < results["kl"] < 1
@@ -94,7 +95,7 @@ def test_a_run_in_one_dimension() -> None:
 def test_a_run_with_candidates() -> None:
     steps: list[int] = []
     settings = arguments(method="knife", candidates=["mixture", "autoregressive"], trial_steps=5, dim=2)
-    results, curves = get("fig2-triangle8").run(settings, steps.append)
+    results, curves = get("fig2-triangle8").run(settings, Desk(lambda step, facts: steps.append(step)))
     assert results["chosen"] == min(results["candidates"], key=results["candidates"].get)
     assert results["candidates"].keys() == {"mixture", "autoregressive"}
     assert "kl" not in results
@@ -111,5 +112,7 @@ def test_rows_and_fresh_rows_are_not_those_of_other_runs(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(TriangleMixture, "sample", sample)
     for seed in range(3):
-        get("fig2-pdf").run(arguments(method="doe", init="data") | {"seed": seed, "steps": 1}, lambda step: None)
+        get("fig2-pdf").run(
+            arguments(method="doe", init="data") | {"seed": seed, "steps": 1}, Desk(lambda step, facts: None)
+        )
     assert len(set(seeds)) == 6

@@ -1,0 +1,1 @@
+"""The paper's three applications: training with information in the loss, on real data."""

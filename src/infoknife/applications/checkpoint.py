@@ -1,0 +1,46 @@
+"""Checkpoints: written whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+__all__ = ["read_checkpoint", "write_checkpoint"]
+
+
+def write_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
+    """Write a state so that a reader finds the old one or the new one, even where the machine dies in between.
+
+    Args:
+        path: The file; its folder is made if it is not there.
+        state: Tensors, numbers, text, and lists and dicts of these.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            torch.save(dict(state), file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def read_checkpoint(path: Path) -> dict[str, Any] | None:
+    """Read what ``write_checkpoint`` wrote; None if there is no such file.
+
+    Raises:
+        ValueError: The file is not a checkpoint, or damaged.
+    """
+    if not path.exists():
+        return None
+    try:
+        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds, by what is damaged
+        raise ValueError(f"{path} cannot be read as a checkpoint ({error}); remove it to begin anew") from error
+    return state

@@ -1,0 +1,185 @@
+"""What keeps the features of the class free of the domain: nothing, an estimate of the information, an adversary."""
+
+import math
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+
+from infoknife import MutualInformation, Regularizer, mi
+from infoknife.applications.domain_adaptation.settings import Settings
+
+__all__ = ["Adversary", "Disentangled", "Method", "SourceOnly", "make"]
+
+HIDDEN = 64  # of the adversary
+
+
+class Method(nn.Module, ABC):
+    """A term for the loss of the class encoder."""
+
+    needs_domain_features: bool
+
+    @abstractmethod
+    def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, step: int) -> Tensor:
+        """Give the term, a scalar.
+
+        Args:
+            z: Features of the class (N, channels).
+            z_domain: Features of the domain (N, channels); None where they are not needed.
+            domain: Which domain a row is from, 0 or 1, (N,).
+            step: Number of steps that are over.
+        """
+
+    def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
+        """Give what the optimiser of the encoders is to move as well."""
+        own = list(self.parameters())
+        return [{"params": own, "lr": lr}] if own else []
+
+    def information(self) -> float | None:
+        """Give the running estimate of the information in nats, on rows not learned from; None if there is none."""
+        return None
+
+    def health(self) -> dict[str, float]:
+        """Give the numbers of the regularizer's health under names of their own, if there is one."""
+        return {}
+
+    def messages(self) -> list[str]:
+        """Give what the regularizer's health has to say in words."""
+        return []
+
+
+@final
+class SourceOnly(Method):
+    """No term at all: a classifier of the source, whose batches hold the target's images for BatchNorm's sake."""
+
+    needs_domain_features = False
+
+    def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, step: int) -> Tensor:
+        """Give zero."""
+        return z.new_zeros(())
+
+
+@final
+class Disentangled(Method):
+    r"""The term $\lambda I(\Phi(X); \Phi^d(X))$ of ``eq:domaine``, by any estimator; its gradient reaches $\Phi$ alone.
+
+    Args:
+        settings: Those of the run.
+
+    Example:
+        >>> method, z = Disentangled(Settings(channels=4)), torch.randn(64, 4, requires_grad=True)
+        >>> method(z, torch.randn(64, 4), torch.arange(64) % 2, 0).requires_grad
+        True
+    """
+
+    needs_domain_features = True
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.noise, self.domain_noise = settings.noise, settings.domain_noise
+        estimator = mi(settings.method, settings.channels, settings.channels, **settings.estimator)
+        self.regularizer = Regularizer(
+            estimator,
+            lr=settings.estimator_lr,
+            mode="joint" if settings.joint else "alternate",
+            weight=partial(_ramp, settings.weight, settings.steps) if settings.ramp else settings.weight,
+            warn=False,  # the record says it
+            seed=settings.seed,
+        )
+
+    def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, step: int) -> Tensor:
+        """Let the estimator learn from the batch, and give the term as it was before."""
+        assert z_domain is not None
+        z, z_domain = blurred(z, self.noise), blurred(z_domain.detach(), self.domain_noise)
+        self.regularizer.step(z, z_domain)
+        term: Tensor = self.regularizer(z, z_domain)
+        return term
+
+    def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
+        """Give the estimator's parameters where they are updated jointly with the encoders'."""
+        if self.regularizer.optimizer is not None:
+            return []
+        assert isinstance(self.regularizer.estimator, MutualInformation)
+        return self.regularizer.estimator.parameter_groups(lr)
+
+    def information(self) -> float | None:
+        """Give the running estimate."""
+        return self.regularizer.estimate
+
+    def health(self) -> dict[str, float]:
+        """Give the numbers of the regularizer's health, each under ``regularizer/``."""
+        return {f"regularizer/{name}": value for name, value in self.regularizer.health().scalars().items()}
+
+    def messages(self) -> list[str]:
+        """Give what the regularizer's health has to say."""
+        return list(self.regularizer.health().messages)
+
+
+def blurred(z: Tensor, noise: float) -> Tensor:
+    """Add Gaussian noise to features z (N, d), in units of each one's deviation in the batch.
+
+    Information counts a direction in which features hardly vary as much as any other, and pooled features have many.
+    Noise hides these, so that neither estimator nor encoder spends itself on them.
+    """
+    return z + noise * z.detach().std(0) * torch.randn_like(z) if noise > 0 else z
+
+
+def _ramp(weight: float, steps: int, calls: int) -> float:
+    """The weight after so many calls; Ganin et al. (2016) have 2 / (1 + exp(-10 t)) - 1, which is tanh(5 t)."""
+    return weight * math.tanh(5 * calls / steps)
+
+
+class _Reversed(torch.autograd.Function):
+    """The identity, with the gradient turned round."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, weight: float) -> Tensor:
+        ctx.weight = weight
+        return z.view_as(z)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return -ctx.weight * gradient, None
+
+
+def _reversed(z: Tensor, weight: float) -> Tensor:
+    z = _Reversed.apply(z, weight)  # type: ignore[no-untyped-call]
+    return z
+
+
+@final
+class Adversary(Method):
+    """DANN (Ganin et al., 2016): a classifier of the domain whose gradient reaches the encoder turned round.
+
+    Args:
+        settings: Those of the run; ``weight`` is that of the reversed gradient.
+    """
+
+    needs_domain_features = False
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.settings = settings
+        self.discriminator = nn.Sequential(nn.Linear(settings.channels, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 2))
+
+    def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, step: int) -> Tensor:
+        """Give the adversary's own loss in nats."""
+        weight, steps = self.settings.weight, self.settings.steps
+        weight = _ramp(weight, steps, step) if self.settings.ramp else weight
+        return nn.functional.cross_entropy(self.discriminator(_reversed(z, weight)), domain)
+
+
+def make(settings: Settings) -> Method:
+    """Make the method of a run.
+
+    Example:
+        >>> type(make(Settings(method="dann"))).__name__
+        'Adversary'
+    """
+    if settings.method == "source-only":
+        return SourceOnly()
+    if settings.method == "dann":
+        return Adversary(settings)
+    return Disentangled(settings)

@@ -1,0 +1,135 @@
+"""What a run is: two domains, a method, a seed, and the numbers of a preset."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any, Self
+
+from infoknife.inputs import check_count, one_of
+
+__all__ = ["METHODS", "PAIRS", "PRESETS", "Settings"]
+
+METHODS = ("source-only", "knife", "club", "doe", "infonce", "mine", "nwj", "dann")
+PAIRS = (
+    ("mnist", "mnistm"),
+    ("stl10", "cifar10"),
+    ("usps", "mnist"),
+    ("mnist", "usps"),
+    ("cifar10", "stl10"),
+    ("svhn", "mnist"),
+)
+SCHEDULES = ("constant", "cycle")
+
+
+@dataclass(frozen=True)
+class Settings:
+    r"""All that decides what a run gives, beside the images themselves.
+
+    Args:
+        source: Name of the domain with labels.
+        target: Name of the domain without.
+        method: ``"source-only"``, an estimator's name for ``mi``, or ``"dann"``.
+        seed: Of everything random.
+        channels: Of the encoders, and the number of their features.
+        size: Images are brought to size x size pixels.
+        steps: Of training.
+        batch_size: Images of each domain in a step.
+        lr: Of Adam, for the encoders and heads; the largest of a cycle.
+        schedule: ``"constant"``, or ``"cycle"``: up over the first fifth, then down to nothing as a cosine.
+        weight: $\lambda$ of ``eq:domaine``, in front of the information in nats; for DANN of the reversed gradient.
+        estimator: Options of ``mi`` for the method.
+        estimator_lr: Learning rate of the estimator; what suits it if None.
+        ramp: Whether the weight grows from 0 in training, as tanh(5 t) with the part t of steps that are done.
+        noise: Gaussian noise on the class features that are measured, in units of each one's deviation.
+        domain_noise: The same on the domain features.
+        joint: Whether the estimator takes one step a batch and no more, as the authors ran it.
+        every: Steps between two looks at the validation images, and between checkpoints.
+
+    Example:
+        >>> Settings.preset("paper", "mnist", "mnistm", "knife").steps
+        25000
+    """
+
+    source: str = "digits"
+    target: str = "mnist5k"
+    method: str = "knife"
+    seed: int = 0
+    channels: int = 64
+    size: int = 32
+    steps: int = 25_000
+    batch_size: int = 128
+    lr: float = 1e-3
+    schedule: str = "constant"
+    weight: float = 0.1
+    estimator: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    estimator_lr: float | None = None
+    ramp: bool = False
+    noise: float = 0.0
+    domain_noise: float = 0.0
+    joint: bool = False
+    every: int = 500
+
+    def __post_init__(self) -> None:
+        one_of("method", self.method, METHODS)
+        one_of("schedule", self.schedule, SCHEDULES)
+        for name in ("channels", "steps", "batch_size", "every"):
+            check_count(name, getattr(self, name))
+        if check_count("size", self.size) < 4:
+            raise ValueError(f"size is {self.size}; expected at least 4 pixels, as they are halved twice")
+        for name in ("noise", "domain_noise"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}; expected 0 or more deviations")
+        if self.lr <= 0 or self.weight < 0:
+            raise ValueError(f"lr is {self.lr} and weight {self.weight}; expected lr above 0 and weight at least 0")
+
+    @classmethod
+    def preset(cls, name: str, source: str, target: str, method: str, seed: int = 0, **changes: Any) -> Self:
+        """Give the settings of a preset, with changes.
+
+        Args:
+            name: ``"paper"``, ``"cpu"`` or ``"quick"``.
+            source: Name of the domain with labels.
+            target: Name of the domain without.
+            method: One of ``METHODS``.
+            seed: Of everything random.
+            **changes: Any field that is not None, in place of the preset's.
+        """
+        one_of("preset", name, tuple(PRESETS))
+        one_of("method", method, METHODS)
+        own = {**PRESETS[name], **PRESET_METHODS[name].get(method, {})}
+        own |= {key: value for key, value in changes.items() if value is not None}
+        return cls(source=source, target=target, method=method, seed=seed, **own)
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Self:
+        """Read settings back from ``arguments``."""
+        known = {each.name for each in fields(cls)}
+        return cls(**{name: value for name, value in arguments.items() if name in known})
+
+    def arguments(self) -> dict[str, Any]:
+        """Give all fields in JSON's types: the identity of a run.
+
+        Example:
+            >>> Settings.of(Settings(seed=3).arguments()) == Settings(seed=3)
+            True
+        """
+        return asdict(replace(self, estimator=dict(self.estimator)))
+
+
+CPU: dict[str, Any] = {
+    **{"channels": 16, "size": 16, "steps": 2000, "batch_size": 32, "lr": 5e-3, "schedule": "cycle", "every": 250}
+}
+PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "paper": {"joint": True},  # and what the class has
+        "cpu": CPU,
+        "quick": CPU | {"steps": 300, "every": 100},
+    }
+)
+PRESET_METHODS: Mapping[str, Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+    {
+        "paper": {},
+        "cpu": {},
+        "quick": {},
+    }
+)

@@ -1,0 +1,20 @@
+"""``infoknife train``: the applications, one command each."""
+
+import typer
+
+from infoknife.cli.adaptation import domain_adaptation
+
+__all__ = ["train"]
+
+train = typer.Typer(
+    name="train",
+    help="Train a network with information in its loss: the paper's applications.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+train.command("domain-adaptation")(domain_adaptation)
+
+
+@train.callback()
+def _train() -> None:
+    """Train a network with information in its loss: the paper's applications."""

@@ -1,0 +1,60 @@
+"""Table 3: domain adaptation on six pairs of image sets (section 4.3)."""
+
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+from infoknife.experiments.experiment import Experiment
+from infoknife.experiments.trial import Arguments, Desk, Outcome
+
+__all__ = ["TABLE3"]
+
+SEEDS = 3
+
+
+def run(arguments: Arguments, desk: Desk) -> Outcome:
+    """Train one pair with one method; a trial that was killed goes on from its checkpoint."""
+    from infoknife.applications.domain_adaptation import Settings, adapt
+
+    settings = Settings.of(arguments)
+    source, target = _pair(settings.source, settings.target, desk.data, settings.size)
+    adapted = adapt(settings, source, target, folder=desk.folder, tell=desk.tell)
+    return Outcome(adapted.results, adapted.curves)
+
+
+def check(arguments: Arguments, data: Path | None) -> None:
+    """Raise where the images of a trial are not there."""
+    from infoknife.applications.domain_adaptation import check_pair
+
+    check_pair(arguments["source"], arguments["target"], data)
+
+
+@lru_cache(maxsize=1)  # trials of a pair follow each other
+def _pair(source: str, target: str, folder: Path | None, size: int) -> Any:
+    from infoknife.applications.domain_adaptation import load_pair
+
+    return load_pair(source, target, folder=folder, size=size)
+
+
+def _trials(preset: str, seeds: int = SEEDS) -> Iterator[Arguments]:
+    from infoknife.applications.domain_adaptation import METHODS, PAIRS, Settings
+
+    for seed in range(seeds):
+        for source, target in PAIRS:
+            for method in METHODS:
+                yield Settings.preset(preset, source, target, method, seed).arguments()
+
+
+TABLE3 = Experiment(
+    "table3",
+    "Domain adaptation on six pairs of image sets; needs --data",
+    "Table 3 (tab:da_results)",
+    run,
+    {
+        "paper": partial(_trials, "paper"),
+        "cpu": partial(_trials, "cpu"),
+        "quick": partial(_trials, "quick", 1),
+    },
+    check,
+)
