@@ -1,3 +1,5 @@
+from statistics import fmean
+
 import pytest
 
 from infoknife.experiments import published
@@ -50,7 +52,28 @@ def test_tuba_and_sources() -> None:
     assert published.staircase("tuba-cubic", "tuba") is None
     for name in ("table1", "fig2-triangle8", "triangle20", "fig3-gaussian", "fig3-uniform", "tuba-gaussian"):
         assert "read from the published PDF" in (published.source(name) or "")
-    assert published.source("table3") is None
+    assert "LaTeX source" in (published.source("table3") or "")
+    assert published.source("table2") is None
+
+
+def test_table3() -> None:
+    assert published.accuracy("knife", ("mnist", "mnistm")) == (78.7, 0.7, 3)
+    assert published.accuracy("doe", ("svhn", "mnist")) == (86.4, 5.4, 3)
+    assert published.accuracy("source-only", ("cifar10", "stl10")) == (72.3, 0.5, 3)
+    assert published.accuracy("dann", ("svhn", "mnist")) is None
+    assert published.accuracy("dann") is None
+    assert published.accuracy("knife", ("digits", "mnist5k")) is None
+
+
+@pytest.mark.parametrize("method", ["source-only", "club", "doe", "infonce", "mine", "nwj", "knife"])
+def test_means_of_table3_are_those_of_its_pairs(method: str) -> None:
+    """The printed means and deviations are the means of both over the pairs, but for rounding."""
+    cells = [cell for pair in published.PAIRS if (cell := published.accuracy(method, pair)) is not None]
+    whole = published.accuracy(method)
+    assert whole is not None
+    assert len(cells) == 6
+    assert fmean(cell.mean for cell in cells) == pytest.approx(whole.mean, abs=0.1)
+    assert fmean(cell.std for cell in cells) == pytest.approx(whole.std, abs=0.16)
 
 
 def test_the_numbers_cannot_be_changed() -> None:

@@ -30,7 +30,10 @@ def mean_error(records: Sequence[dict[str, Any]], dim: int) -> float:
 
 def test_records_are_those_of_trials_that_exist(records: list[dict[str, Any]]) -> None:
     trials = {
-        trial.id for name in catalogue.EXPERIMENTS for p in ("paper", "ours") for trial in catalogue.select(name, p)
+        trial.id
+        for experiment in catalogue.EXPERIMENTS.values()
+        for preset in experiment.presets
+        for trial in experiment.trials(preset)
     }
     assert {record["id"] for record in records} <= trials
     assert all(Trial(r["experiment"], r["preset"], r["arguments"]).id == r["id"] for r in records)

@@ -134,6 +134,33 @@ def test_every_method_has_its_place() -> None:
     assert set(bench.METHODS) <= set(summary.METHODS)
 
 
+def adapted(method: str, pair: summary.Pair, accuracy: float, seed: int = 0) -> summary.Record:
+    arguments = {"method": method, "source": pair[0], "target": pair[1], "seed": seed}
+    return record("table3", "cpu", arguments, results={"accuracy": accuracy})
+
+
+def test_accuracies_by_method_and_pair() -> None:
+    one, other = ("usps", "mnist"), ("digits", "mnist5k")
+    lost = failure("table3", "cpu", "nan", method="knife", source="usps", target="mnist", seed=2)
+    records = [adapted("knife", one, 0.9), adapted("knife", one, 0.8, 1), lost, adapted("source-only", other, 0.5)]
+    rows = summary.accuracies(records)
+    assert list(rows) == ["knife", "source-only"]
+    assert rows["knife"][one][:2] == pytest.approx((85.0, stdev((90.0, 80.0))))
+    assert rows["knife"][one].tally[:2] == (3, 1)
+    assert rows["source-only"][other][:2] == (50.0, None)
+    assert summary.accuracies(records, "last_accuracy")["knife"][one].mean is None
+    assert summary.mean_accuracy(rows["knife"], [one])[0] == pytest.approx(85.0)
+    assert summary.mean_accuracy(rows["knife"], [one, other]) == (None, None)
+    assert summary.mean_accuracy(rows["knife"], []) == (None, None)
+
+
+def test_pairs_come_in_the_papers_order() -> None:
+    found = [("digits", "mnist5k"), ("svhn", "mnist"), ("a", "b"), ("mnist", "mnistm")]
+    expected = [("mnist", "mnistm"), ("svhn", "mnist"), ("a", "b"), ("digits", "mnist5k")]
+    assert summary.pairs(adapted("knife", pair, 0.5) for pair in found) == expected
+    assert summary.pair(record("table3", "cpu", {"source": "mnist"})) == ("mnist", "–")
+
+
 def test_views_and_methods() -> None:
     assert summary.view(record("tuba", "ours", {"staircase": "cubic"})) == "tuba-cubic"
     assert summary.view(record("fig3-cubic", "ours", {"staircase": "cubic"})) == "fig3-cubic"

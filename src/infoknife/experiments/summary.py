@@ -1,4 +1,4 @@
-"""From records to rows: means and deviations over seeds, bias and variance by level. Nats everywhere."""
+"""From records to rows: means and deviations over seeds, bias and variance by level. Nats, accuracies in percent."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,10 +9,13 @@ from infoknife import tasks
 from infoknife.experiments import published
 
 __all__ = [
+    "Accuracy",
     "Count",
     "ErrorRow",
     "LevelRow",
     "MeanRow",
+    "Pair",
+    "accuracies",
     "best_run",
     "by",
     "count",
@@ -23,19 +26,24 @@ __all__ = [
     "levels",
     "mean_absolute_error",
     "mean_absolute_errors",
+    "mean_accuracy",
     "median_run",
     "method_of",
     "over_levels",
+    "pair",
+    "pairs",
     "view",
 ]
 
 Record = Mapping[str, Any]
 Key = TypeVar("Key")
+Pair = published.Pair
 
-PRESETS = "ours", "paper", "standard", "quick"  # in the order of reports
+PRESETS = "ours", "paper", "cpu", "standard", "quick"  # in the order of reports
 METHODS = (
     *("knife", "knife-joint", "autoregressive", "schraudolph", "doe", "doe-logistic", "parzen"),
     *("club", "club-sample", "l1out", "vub", "infonce", "mine", "nwj", "tuba", "smile", "adv"),
+    *("dann", "source-only"),
 )
 
 
@@ -86,6 +94,14 @@ class MeanRow(NamedTuple):
     mse: float
 
 
+class Accuracy(NamedTuple):
+    """The accuracy of a method on a pair over seeds, in percent; ``None`` where no run has one."""
+
+    mean: float | None
+    std: float | None
+    tally: Count
+
+
 def view(record: Record) -> str:
     """What a record is shown under: its experiment, and for TUBA, which climbs two, the staircase.
 
@@ -117,6 +133,23 @@ def kind(record: Record) -> str:
     if quantity != "mutual_information" or task not in tasks.names():
         return what
     return f"{what} with {'a continuous y' if tasks.get(task).y_classes is None else 'classes'}"
+
+
+def pair(record: Record) -> Pair:
+    """The data sets of domain adaptation, dashes where a record does not tell them.
+
+    Example:
+        >>> pair({"arguments": {"source": "svhn", "target": "mnist"}})
+        ('svhn', 'mnist')
+    """
+    arguments = record["arguments"]
+    return str(arguments.get("source", "–")), str(arguments.get("target", "–"))
+
+
+def pairs(records: Iterable[Record]) -> list[Pair]:
+    """All pairs of data sets: the paper's in its order, then others by name."""
+    found = {pair(record) for record in records}
+    return [*(known for known in published.PAIRS if known in found), *sorted(found - {*published.PAIRS})]
 
 
 def by(records: Iterable[Record], key: Callable[[Record], Key]) -> dict[Key, list[Record]]:
@@ -219,6 +252,45 @@ def mean_absolute_errors(records: Iterable[Record], key: str) -> dict[str, dict[
         method: {value: mean_absolute_error(cell) for value, cell in by(group, _argument(key)).items()}
         for method, group in by(good, method_of).items()
     }
+
+
+def accuracies(records: Iterable[Record], name: str = "accuracy") -> dict[str, dict[Pair, Accuracy]]:
+    """Mean and sample deviation of an accuracy over seeds, in percent, by method and pair.
+
+    Args:
+        records: Of one preset.
+        name: Which of the results, as ``"last_accuracy"``.
+
+    Example:
+        >>> record = {"preset": "cpu", "status": "done", "results": {"accuracy": 0.5},
+        ...     "arguments": {"method": "knife", "source": "usps", "target": "mnist", "seed": 0}}
+        >>> accuracies([record])["knife"]["usps", "mnist"].mean
+        50.0
+    """
+    return {
+        method: {which: _accuracy(group, name) for which, group in by(own, pair).items()}
+        for method, own in by(in_order(records), method_of).items()
+    }
+
+
+def mean_accuracy(row: Mapping[Pair, Accuracy], over: Iterable[Pair]) -> tuple[float | None, float | None]:
+    """The mean over pairs, and that of their deviations as the paper has it; ``None`` where a pair lacks its own."""
+    cells = [row.get(each, Accuracy(None, None, Count(0, 0, 0.0))) for each in over]
+    return _mean(cell.mean for cell in cells), _mean(cell.std for cell in cells)
+
+
+def _accuracy(group: Sequence[Record], name: str) -> Accuracy:
+    found = (record["results"].get(name) for record in group if not failed(record))
+    values = [100.0 * value for value in found if isinstance(value, int | float)]
+    mean, std = fmean(values) if values else None, stdev(values) if len(values) > 1 else None
+    return Accuracy(mean, std, count(group))
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    """The mean of numbers that are all there."""
+    whole = list(values)
+    known = [value for value in whole if value is not None]
+    return fmean(known) if known and len(known) == len(whole) else None
 
 
 def _error_row(experiment: str, preset: str, method: str, dim: int | None, group: Sequence[Record]) -> ErrorRow:

@@ -58,7 +58,7 @@ def test_tasks_are_rows_in_the_catalogues_order_and_the_nearest_stands_out() -> 
         ("cube-2d", "–", "failed", "–"),
         ("something-new", "1.5000", "0.1000", "0.2000"),
     )
-    assert table.best == (3, 2, None, 2)
+    assert table.best == ((0, 3), (1, 2), (3, 2))
     assert table.pinned
 
 

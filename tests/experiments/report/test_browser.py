@@ -19,12 +19,15 @@ from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.wait import WebDriverWait  # noqa: E402
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None or DRIVER is None, reason="chromium or chromedriver is not installed (Debian: chromium-driver)"
 )
 OPTIONS = "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,1000"
+UNFOLD = "document.querySelectorAll('details').forEach(fold => fold.open = true)"
+SCATTER = "figure.chart[data-chart='table3-features-usps-mnist-cpu']"
 CHART = "figure.chart[data-chart='table1-paper']"
 
 Browser = Any  # selenium is an extra
@@ -65,14 +68,14 @@ def find(browser: Browser, selector: str) -> Any:
     return browser.find_element(By.CSS_SELECTOR, selector)
 
 
-def paths(browser: Browser) -> list[str]:
-    """The curves of the first panel."""
+def paths(browser: Browser, chart: str = CHART, panel: int = 1) -> list[str]:
+    """The curves of a panel."""
     script = "return [...document.querySelectorAll(arguments[0])].map(curve => curve.getAttribute('d'))"
-    return list(browser.execute_script(script, f"{CHART} .panel:first-child .curve"))
+    return list(browser.execute_script(script, f"{chart} .panel:nth-child({panel}) .curve"))
 
 
-def plot(browser: Browser) -> Any:
-    svg = find(browser, f"{CHART} .panel svg")
+def plot(browser: Browser, chart: str = CHART) -> Any:
+    svg = find(browser, f"{chart} .panel svg")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", svg)
     return svg
 
@@ -96,8 +99,9 @@ def test_it_loads_quietly_and_alone(opened: Browser) -> None:
 
 
 def test_every_chart_is_drawn(opened: Browser) -> None:
+    opened.execute_script(UNFOLD)
     script = "return [...document.querySelectorAll('figure.chart')].map(f => f.querySelectorAll('.curve').length)"
-    counts = opened.execute_script(script)
+    counts = WebDriverWait(opened, 5).until(lambda browser: min(found := browser.execute_script(script)) and found)
     assert len(counts) > 10
     assert min(counts) >= 2
 
@@ -162,6 +166,29 @@ def test_dragging_zooms_and_resets(opened: Browser, way: str, down: int) -> None
     assert not reset.is_displayed()
 
 
+def test_dots_have_no_lines_and_zoom_by_themselves(opened: Browser) -> None:
+    opened.execute_script(UNFOLD)
+    WebDriverWait(opened, 5).until(lambda browser: paths(browser, SCATTER))
+    before = [paths(opened, SCATTER, panel) for panel in (1, 2)]
+    assert [len(curves) for curves in before] == [2, 2]
+    assert all(path.count("M") == path.count("h0") == 200 and "L" not in path for path in before[0])
+    svg = plot(opened, SCATTER)
+    ActionChains(opened).move_to_element(svg).perform()
+    assert not find(opened, f"{SCATTER} .tip").is_displayed()  # the nearest dots by x tell nothing
+    drag(opened, svg, 100, 50)
+    assert paths(opened, SCATTER, 1) != before[0]
+    assert paths(opened, SCATTER, 2) == before[1]
+    find(opened, f"{SCATTER} .reset").click()
+    assert paths(opened, SCATTER, 1) == before[0]
+
+
+def test_shares_are_shaded(opened: Browser) -> None:
+    script = (
+        "return [...document.querySelectorAll('.confusion td')].map(cell => getComputedStyle(cell).backgroundColor)"
+    )
+    assert len(set(opened.execute_script(script))) > 10
+
+
 def test_fingers_zoom(opened: Browser) -> None:
     svg, before = plot(opened), paths(opened)
     box = opened.execute_script(
@@ -206,7 +233,7 @@ def test_narrow_windows_do_not_scroll_sideways(opened: Browser, width: int) -> N
     metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
     opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     opened.refresh()
-    opened.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
+    opened.execute_script(UNFOLD)
     assert opened.execute_script("return window.innerWidth") == width
     assert opened.execute_script("return document.documentElement.scrollWidth") <= width
 

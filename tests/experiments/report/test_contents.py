@@ -84,11 +84,13 @@ def test_choices_are_counted() -> None:
 def test_trials_and_failures() -> None:
     lost = failure("bench", "quick", "ValueError: no", method="ksg", task="a", n=10, seed=1)
     infinite = entropy("table1", "ours", "doe", 10, 0, error=float("inf"))
-    table = contents.failures([lost, infinite])
+    adapted = failure("table3", "cpu", "nan", method="knife", source="a", target="b", seed=1)
+    table = contents.failures([lost, infinite, adapted])
     assert table is not None
     assert table.rows == (
         ("Benchmark", "Quick", "KSG", "task a, n 10, seed 1", "ValueError: no"),
         ("Table 1", "Ours", "DoE", "dim 10, seed 0", "its numbers are not finite"),
+        ("Table 3", "CPU", "KNIFE", "source a, target b, seed 1", "nan"),
     )
     assert contents.failures([]) is None
     assert contents.trials([lost]).rows == (("Benchmark", "Quick", "1", "1", "1", "12 s", "12 s"),)
@@ -103,8 +105,8 @@ def test_sections_come_in_the_papers_order() -> None:
         "fig3-uniform",
         "bias-variance",
         "tuba",
-        "bench",
         "table3",
+        "bench",
         "runs",
     ]
 
@@ -126,8 +128,8 @@ def test_tables_are_escaped() -> None:
     assert tables.markdown(Table("c", ("a",), (("x|y\nz",),))).splitlines()[-1] == "| x\\|y z |"
 
 
-def test_the_best_cell_of_a_row_stands_out() -> None:
-    table = Table("c", ("task", "a", "b"), (("x", "1", "<2"), ("y", "–", "–")), best=(2, None))
+def test_the_best_cells_stand_out() -> None:
+    table = Table("c", ("task", "a", "b"), (("x", "1", "<2"), ("y", "–", "–")), best=((0, 2),))
     text = tables.html(table)
     assert "<td>1</td><td><strong>&lt;2</strong></td>" in text
     assert text.count("<strong>") == 1

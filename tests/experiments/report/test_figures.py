@@ -4,6 +4,7 @@ import pytest
 
 from infoknife.experiments.report import figures
 from infoknife.experiments.report.charts import Chart, Panel, Series
+from infoknife.experiments.report.confusion import Confusion, Matrix
 from infoknife.experiments.report.palette import COLOURS, colour_name
 from infoknife.experiments.report.tables import Table
 
@@ -16,7 +17,7 @@ def line(colour: str = "knife", style: str = "line", y: tuple[float | None, ...]
     return Series("KNIFE $", colour, style, (0.0, 1.0, 2.0), y)
 
 
-@pytest.mark.parametrize("style", ["line", "raw", "points", "truth", "published"])
+@pytest.mark.parametrize("style", ["line", "raw", "points", "dots", "truth", "published"])
 def test_every_style_is_drawn_with_gaps(style: str, tmp_path: Path) -> None:
     paths = figures.write(tmp_path, [chart(Panel("KNIFE", (line(style=style),)))])
     assert [path.name for path in paths] == ["name.png", "name.svg"]
@@ -38,6 +39,21 @@ def test_tables_are_drawn(tmp_path: Path) -> None:
     table = Table("Errors, $", ("method", "error"), (("KNIFE", "0.1 ± 0.2"), ("DoE $a$", "0.3")))
     figures.write(tmp_path, [], [("table", table)])
     assert (tmp_path / "table.png").exists()
+
+
+def test_long_captions_of_tables_fit(tmp_path: Path) -> None:
+    table = Table(
+        "a caption that is much longer than its table " * 3, ("method", "a"), (("KNIFE", "1"),), best=((0, 1),)
+    )
+    assert len(figures.write(tmp_path, [], [("table", table)])) == 2
+
+
+@pytest.mark.parametrize("names", [("0", "1"), ("air $plane$", "bird")])
+def test_confusions_are_drawn(names: tuple[str, ...], tmp_path: Path) -> None:
+    confusion = Confusion("name", "Costs $5", names, (Matrix("KNIFE", ((9, 1), (0, 0))), Matrix("$", ((1, 2), (3, 4)))))
+    paths = figures.write(tmp_path, [], (), [confusion])
+    assert [path.name for path in paths] == ["name.png", "name.svg"]
+    assert all(path.stat().st_size > 1000 for path in paths)
 
 
 def test_colours_are_distinct_and_known() -> None:

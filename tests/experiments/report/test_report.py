@@ -20,7 +20,8 @@ def test_it_writes_what_it_says(written: Written) -> None:
     assert sorted(paths) == sorted(path for path in out.rglob("*") if path.is_file())
     names = {path.relative_to(out).as_posix() for path in paths}
     assert {"index.html", "tables.md", "records.jsonl"} < names
-    figures = ("table1", "table1-paper", "table1-ours", "fig3-gaussian-ours", "bias-variance-gaussian-paper")
+    figures = ["table1", "table1-paper", "table1-ours", "fig3-gaussian-ours", "bias-variance-gaussian-paper"]
+    figures += ["table3", "table3-accuracy-cpu", "table3-features-usps-mnist-cpu", "table3-confusion-usps-mnist-cpu"]
     assert {f"figures/{name}.{kind}" for name in figures for kind in ("png", "svg")} < names
 
 
@@ -58,10 +59,10 @@ def test_no_records() -> None:
 def test_all_trials_failed(tmp_path: Path) -> None:
     lost = [
         factory.failure(name, "paper", "nan", method="knife", seed=0)
-        for name in ("table1", "fig3-cubic", "tuba", "bench")
+        for name in ("table1", "fig3-cubic", "tuba", "bench", "table3")
     ]
     write(lost, tmp_path)
-    assert "4 of them failed" in (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "5 of them failed" in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
 def test_nothing_breaks_out_of_the_page(written: Written) -> None:

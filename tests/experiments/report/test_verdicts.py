@@ -4,6 +4,7 @@ from infoknife.experiments.report.verdicts import Verdict, verdicts
 from infoknife.experiments.summary import Record
 from tests.experiments import record_factory as factory
 from tests.experiments.record_factory import LEVELS, entropy, failure, record, staircase
+from tests.experiments.report.adapted import adapted
 
 FIGURE = (1.98, 3.99, 5.94, 7.99, 9.96)  # KNIFE on the Gaussian staircase, as published
 
@@ -212,3 +213,62 @@ def test_a_perfect_score_has_no_ratio(error: float) -> None:
 def test_runs_that_scatter_wildly_reproduce_nothing() -> None:
     runs = [climb("paper", "knife", *FIGURE[:4], end, seed=seed) for seed, end in enumerate((500.0, -500.0))]
     assert only(runs).word == "far from the figure"
+
+
+UM, MU = ("usps", "mnist"), ("mnist", "usps")
+
+
+def on_target(method: str, *accuracies: float, preset: str = "cpu") -> list[Record]:
+    return [adapted(preset, method, pair, accuracy=a) for pair, a in zip((UM, MU), accuracies, strict=False)]
+
+
+def plain(verdict: Verdict) -> str:
+    return verdict.text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_adaptation_gains_over_training_without_it() -> None:
+    verdict = only([*on_target("knife", 0.9, 0.7), *on_target("source-only", 0.8, 0.75)])
+    assert (verdict.experiment, verdict.word, verdict.good) == ("table3", "ahead of source only", True)
+    assert plain(verdict) == "+2.5 points, mean of 2 pairs: 80.0 against 77.5; behind on M → U"
+
+
+def test_adaptation_is_compared_with_the_best_rival_on_the_pairs_that_all_have() -> None:
+    rivals = [*on_target("mine", 0.95, 0.99), *on_target("nwj", 0.96), *on_target("dann", 0.9, 0.9)]
+    judged = verdicts([*on_target("knife", 0.9, 0.7), *rivals])
+    assert [(v.word, v.good) for v in judged] == [("behind NWJ", False), ("behind DANN", False)]
+    assert plain(judged[0]) == "−6.0 points, U → M: 90.0 against 96.0 (the best of 2 rivals)"
+    assert plain(judged[1]) == "−10.0 points, mean of 2 pairs: 80.0 against 90.0; behind on M → U"
+
+
+@pytest.mark.parametrize(("accuracy", "good"), [(0.91, True), (0.8951, None), (0.89, False)])
+def test_half_a_point_behind_is_level(accuracy: float, good: bool | None) -> None:
+    assert only([*on_target("knife", accuracy), *on_target("mine", 0.9)]).good is good
+
+
+def test_adaptation_reproduces_the_paper_within_two_deviations() -> None:
+    judged = verdicts(
+        [
+            *on_target("knife", 0.975, 0.97, preset="paper"),
+            *on_target("mine", 0.977, 0.98, preset="paper"),
+            *on_target("nwj", 0.976, 0.9, preset="paper"),
+        ]
+    )
+    words_ = {v.method: (v.word, v.good, plain(v)) for v in judged if "paper" in v.word}
+    assert words_["KNIFE"] == ("reproduces the paper", True, "2 of 2 pairs within two of the paper's deviations")
+    assert words_["MINE"][:2] == ("above the paper", None)
+    assert words_["NWJ"][:2] == ("below the paper", False)
+    assert words_["NWJ"][2].endswith(
+        "1 of 2 pairs within two of the paper's deviations; not M → U 90.0 against 97.3 ± 0.5"
+    )
+
+
+def test_the_cpu_preset_is_not_compared_with_the_paper() -> None:
+    assert verdicts([*on_target("knife", 0.1), *on_target("knife", 0.9, preset="quick")]) == []
+
+
+def test_failures_of_adaptation_are_told() -> None:
+    lost = [failure("table3", "cpu", "nan", method=m, source="usps", target="mnist", seed=9) for m in ("knife", "mine")]
+    judged = verdicts([*lost, *on_target("knife", 0.9), *on_target("source-only", 0.8)])
+    assert [(v.method, v.word) for v in judged] == [("KNIFE", "ahead of source only"), ("MINE", "all runs failed")]
+    assert plain(judged[0]).endswith("90.0 against 80.0; 1 of 2 runs failed")
+    assert [v.method for v in verdicts([lost[0], *on_target("dann", 0.9)])] == ["KNIFE"]

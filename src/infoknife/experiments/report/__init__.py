@@ -13,7 +13,8 @@ from pathlib import Path
 
 from infoknife.experiments.report import figures, page, words
 from infoknife.experiments.report.charts import Chart
-from infoknife.experiments.report.sections import Block, Fold, Section, sections
+from infoknife.experiments.report.confusion import Confusion
+from infoknife.experiments.report.sections import Section, flat, sections
 from infoknife.experiments.report.tables import Table
 from infoknife.experiments.report.verdicts import Verdict, verdicts
 from infoknife.experiments.summary import Record, in_order
@@ -21,6 +22,7 @@ from infoknife.experiments.summary import Record, in_order
 __all__ = ["Verdict", "verdicts", "write"]
 
 STAIRS = "fig3-gaussian", "fig3-cubic", "fig3-uniform"
+TABLES = "table1", "table3"
 
 
 def write(records: Iterable[Record], out: Path) -> list[Path]:
@@ -47,7 +49,7 @@ def write(records: Iterable[Record], out: Path) -> list[Path]:
     }
     for name, text in texts.items():
         (out / name).write_text(text, encoding="utf-8")
-    drawn = figures.write(out / "figures", [*_charts(parts), *_figure3(parts)], _table1(parts))
+    drawn = figures.write(out / "figures", [*_charts(parts), *_figure3(parts)], _tables(parts), _confusions(parts))
     return [*(out / name for name in texts), *drawn]
 
 
@@ -57,12 +59,11 @@ def _where(record: Record) -> tuple[int, str]:
 
 
 def _charts(parts: Iterable[Section]) -> Iterator[Chart]:
-    return (block for part in parts for block in _flat(part.blocks) if isinstance(block, Chart))
+    return (block for part in parts for block in flat(part.blocks) if isinstance(block, Chart))
 
 
-def _flat(blocks: Sequence[Block]) -> Iterator[Block]:
-    for block in blocks:
-        yield from _flat(block.blocks) if isinstance(block, Fold) else (block,)
+def _confusions(parts: Iterable[Section]) -> Iterator[Confusion]:
+    return (block for part in parts for block in flat(part.blocks) if isinstance(block, Confusion))
 
 
 def _figure3(parts: Sequence[Section]) -> Iterator[Chart]:
@@ -79,8 +80,7 @@ def _figure3(parts: Sequence[Section]) -> Iterator[Chart]:
             yield charts[0]._replace(name=f"fig3-{preset}", title=title, panels=panels, columns=widths.pop())
 
 
-def _table1(parts: Iterable[Section]) -> Iterator[tuple[str, Table]]:
-    tables = (block for part in parts if part.name == "table1" for block in part.blocks if isinstance(block, Table))
-    for table in tables:
-        yield "table1", table
-        return
+def _tables(parts: Iterable[Section]) -> Iterator[tuple[str, Table]]:
+    """The first table of each section that the paper has as a table."""
+    for part in (part for part in parts if part.name in TABLES):
+        yield from [(part.name, block) for block in part.blocks if isinstance(block, Table)][:1]

@@ -94,7 +94,7 @@ def _tasks(n: int, records: Sequence[Record], methods: Sequence[str]) -> Table:
         f"Mean |estimate − truth| by task with {n:,} samples, nats; the nearest method of each stands out",
         ("task", "truth", *map(words.method, methods)),
         tuple(rows),
-        best=tuple(None if method is None else 2 + methods.index(method) for method in best),
+        best=tuple((row, 2 + methods.index(method)) for row, method in enumerate(best) if method is not None),
         pinned=True,
     )
 

@@ -25,12 +25,14 @@ __all__ = [
     "Panel",
     "Series",
     "bench_sizes",
+    "chart",
     "climbing",
     "draws",
     "level_statistics",
     "moving_average",
     "pdf",
     "plain",
+    "settled",
     "shrinking",
     "training",
 ]
@@ -44,7 +46,7 @@ class Series(NamedTuple):
 
     switch: str
     colour: str  # a name of the palette
-    style: str  # "line", "raw", "points", "truth" or "published"
+    style: str  # "line", "raw", "points", "dots" without a line, "truth" or "published"
     x: Numbers
     y: Numbers
 
@@ -74,7 +76,7 @@ def training(records: Sequence[Record], name: str) -> Chart | None:
     """Training curves, a panel for each dimension, of the median run of each method by |error|."""
     groups = by(_with_curves(records), lambda record: record["arguments"].get("dim"))
     panels = [_runs_panel(f"d = {dim}", _chosen(group, median_run)) for dim, group in groups.items()]
-    return _chart(name, "Training, the median run of each method", "step", NATS, panels, columns=2)
+    return chart(name, "Training, the median run of each method", "step", NATS, panels, columns=2)
 
 
 def draws(records: Sequence[Record], name: str) -> Chart | None:
@@ -84,7 +86,7 @@ def draws(records: Sequence[Record], name: str) -> Chart | None:
         _runs_panel(f"draw {seed}", group)
         for seed, group in sorted(groups.items(), key=lambda item: str(item[0]).zfill(9))
     ]
-    return _chart(name, "Training, draw by draw", "step", NATS, panels, columns=5)
+    return chart(name, "Training, draw by draw", "step", NATS, panels, columns=5)
 
 
 def pdf(records: Sequence[Record], name: str) -> Chart | None:
@@ -101,21 +103,19 @@ def pdf(records: Sequence[Record], name: str) -> Chart | None:
     ]
     truth = Series("truth", "truth", "truth", first["x"], first["true_pdf"])
     top = 1.15 * max(value for value in first["true_pdf"] if value is not None)
-    return _chart(name, "Density", "x", "density", [Panel("", (*reversed(lines), truth), (0.0, top))])
+    return chart(name, "Density", "x", "density", [Panel("", (*reversed(lines), truth), (0.0, top))])
 
 
 def shrinking(records: Sequence[Record], name: str) -> Chart | None:
     """All methods on one staircase, each by its best run."""
     group = _chosen(_with_curves(records), best_run)
-    return _chart(
-        name, "The estimate follows the distribution", "step", NATS, [_runs_panel("", group)] if group else []
-    )
+    return chart(name, "The estimate follows the distribution", "step", NATS, [_runs_panel("", group)] if group else [])
 
 
 def climbing(records: Sequence[Record], name: str) -> Chart | None:
     """A panel for each method: block means, their moving average, the truth and the paper's levels."""
     panels = [_stairs_panel(record) for record in _chosen(_with_curves(records), best_run)]
-    return _chart(
+    return chart(
         name, "The best run of each method", "step", NATS, panels, columns=len(panels) if len(panels) < 7 else 4
     )
 
@@ -128,7 +128,7 @@ def level_statistics(records: Sequence[Record], name: str) -> Chart | None:
         _levels_panel("variance, nats²", [(r.method, r.truth, r.variance) for r in rows], log_y=True),
         _levels_panel("mean squared error, nats²", [(r.method, r.truth, r.mse) for r in rows], log_y=True),
     ]
-    return _chart(name, "Over all runs, by level", "truth, nats", "", panels if rows else [], columns=3)
+    return chart(name, "Over all runs, by level", "truth, nats", "", panels if rows else [], columns=3)
 
 
 def bench_sizes(records: Sequence[Record], name: str) -> Chart | None:
@@ -137,7 +137,7 @@ def bench_sizes(records: Sequence[Record], name: str) -> Chart | None:
     points = [(m, n, error) for m, row in means.items() for n, error in sorted(row.items())]
     several = len({n for _, n, _ in points}) > 1
     panels = [_levels_panel("", points, log_x=True, log_y=True)] if several else []
-    return _chart(name, "Mean |error| by number of samples", "samples", NATS, panels)
+    return chart(name, "Mean |error| by number of samples", "samples", NATS, panels)
 
 
 def moving_average(values: Numbers, span: float = 8.0) -> list[float | None]:
@@ -171,7 +171,8 @@ def _short(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(f"{value:.5g}")
 
 
-def _chart(name: str, title: str, x: str, y: str, panels: Iterable[Panel], columns: int = 1) -> Chart | None:
+def chart(name: str, title: str, x: str, y: str, panels: Iterable[Panel], columns: int = 1) -> Chart | None:
+    """A chart of these panels under a name that can be a file's; ``None`` where there are none."""
     panels = tuple(panels)
     return Chart(words.slug(name), title, x, y, panels, min(columns, len(panels))) if panels else None
 
@@ -191,7 +192,7 @@ def _runs_panel(title: str, records: Sequence[Record]) -> Panel:
     lines = [_line(record) for record in reversed(records)]
     curves = records[0]["curves"]
     truth = Series("truth", "truth", "truth", curves["step"], curves["truth"])
-    return Panel(title, (*lines, truth), _settled([*lines, truth]))
+    return Panel(title, (*lines, truth), settled([*lines, truth]))
 
 
 def _line(record: Record) -> Series:
@@ -236,7 +237,7 @@ def _levels_panel(title: str, points: Iterable[tuple[str, float, float]], **scal
     return Panel(title, tuple(series), None, **scales)
 
 
-def _settled(series: Iterable[Series]) -> tuple[float, float]:
+def settled(series: Iterable[Series]) -> tuple[float, float]:
     """A range that shows where curves settle, not where they start from."""
     values = [y for line in series for y in line.y[len(line.y) // 12 :] if y is not None and math.isfinite(y)]
     low, high = min(values, default=0.0), max(values, default=1.0)

@@ -1,11 +1,12 @@
 """The charts of a report as pictures, drawn with matplotlib, which is imported where it is needed."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from infoknife.experiments.report.charts import Chart, Panel, Series
+from infoknife.experiments.report.confusion import Confusion, shares
 from infoknife.experiments.report.palette import COLOURS
 from infoknife.experiments.report.tables import Table
 
@@ -24,8 +25,13 @@ FONTS: dict[Any, Any] = {"font.size": 9, "svg.hashsalt": "infoknife", "text.colo
 EVERY_CURVE_ALIKE = {"block means", "moving average"}  # legend entries that stand for several colours
 
 
-def write(folder: Path, charts: Iterable[Chart], tables: Iterable[tuple[str, Table]] = ()) -> list[Path]:
-    """Write every chart and table as ``name.png`` and ``name.svg``; return the paths."""
+def write(
+    folder: Path,
+    charts: Iterable[Chart],
+    tables: Iterable[tuple[str, Table]] = (),
+    confusions: Iterable[Confusion] = (),
+) -> list[Path]:
+    """Write every chart, table and confusion as ``name.png`` and ``name.svg``; return the paths."""
     import matplotlib as mpl
 
     paths = []
@@ -34,6 +40,8 @@ def write(folder: Path, charts: Iterable[Chart], tables: Iterable[tuple[str, Tab
             paths += _save(_drawn(chart), folder / chart.name)
         for name, table in tables:
             paths += _save(_set(table), folder / name)
+        for confusion in confusions:
+            paths += _save(_confused(confusion), folder / confusion.name)
     return paths
 
 
@@ -49,6 +57,11 @@ def _save(figure: Figure, stem: Path) -> list[Path]:
 def _literal(text: str) -> str:
     """Text that is no formula, whatever the records say."""
     return text.replace("$", r"\$")
+
+
+def _fitting(text: str, most: int) -> str:
+    """Text that leaves room for what it names."""
+    return _literal(text if len(text) <= most else f"{text[: most - 1]}…")
 
 
 def _figure(size: tuple[float, float]) -> Figure:
@@ -97,7 +110,7 @@ def _paint(axes: Axes, panel: Panel) -> None:
     if panel.y_range:
         axes.set_ylim(panel.y_range)
     axes.set_title(
-        _literal(panel.title), fontsize=9, color=INK, weight="bold" if panel.title.startswith("KNIFE") else "normal"
+        _fitting(panel.title, 40), fontsize=9, color=INK, weight="bold" if panel.title.startswith("KNIFE") else "normal"
     )
     _clean(axes, panel)
 
@@ -113,6 +126,14 @@ def _look(series: Series) -> dict[str, Any]:
         "raw": {"linewidth": 0.6, "alpha": 0.35, "zorder": 2},
         "line": {"linewidth": 2.0 if ours else 1.3, "zorder": 4 if ours else 3},
         "points": {"linewidth": 2.0 if ours else 1.2, "markersize": 4, "zorder": 4 if ours else 3},
+        "dots": {
+            "linestyle": "none",
+            "marker": "o",
+            "markersize": 2.4,
+            "alpha": 0.6,
+            "markeredgewidth": 0,
+            "zorder": 3,
+        },
         "truth": {"linewidth": 0.9, "zorder": 5},
         "published": {"linewidth": 2.6, "alpha": 0.9, "zorder": 6, "solid_capstyle": "butt"},
     }
@@ -163,7 +184,9 @@ def _legend(figure: Figure, chart: Chart) -> None:
         )
         for name, s in _knife_first(found)
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 7), frameon=False, fontsize=8)
+    rows = math.ceil(len(handles) / 7)
+    columns = math.ceil(len(handles) / rows)
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
 
 
 def _knife_first(found: dict[str, Series]) -> list[tuple[str, Series]]:
@@ -174,20 +197,59 @@ def _set(table: Table) -> Figure:
     """A table in the manner of books: three lines across, no line down."""
     widths = [max(len(text) for text in column) + 3 for column in zip(table.head, *table.rows, strict=True)]
     edges = [sum(widths[:i]) for i in range(len(widths) + 1)]
-    figure = _figure((max(0.085 * edges[-1], 4.0), 0.3 * (len(table.rows) + 2.6)))
+    figure = _figure((max(0.085 * edges[-1], 0.07 * len(table.caption), 4.0), 0.3 * (len(table.rows) + 2.6)))
     axes = figure.subplots()
     axes.set(xlim=(0, edges[-1]), ylim=(-len(table.rows) - 0.7, 1.6))
     axes.set_axis_off()
     axes.text(0.5, 1.1, table.caption, fontsize=9, color=SOFT, va="center")
     for y, row in enumerate((table.head, *table.rows)):
-        _line_of(axes, row, -float(y), edges, table.left)
+        _line_of(axes, row, -float(y), edges, table.left, _bold(table, y - 1))
     for at, width in (0.5, 1.2), (-0.5, 0.7), (-len(table.rows) - 0.5, 1.2):
         axes.plot([0, edges[-1]], [at, at], color=INK, linewidth=width)
     return figure
 
 
-def _line_of(axes: Axes, row: Sequence[str], y: float, edges: Sequence[int], left: int) -> None:
-    weight = "bold" if row[0].startswith("KNIFE") else "normal"
+def _bold(table: Table, number: int) -> set[int]:
+    """The columns of a row in bold: KNIFE's words and the best numbers; all of KNIFE's in a table without a best."""
+    strong = number >= 0 and table.rows[number][0].startswith("KNIFE")
+    words = range(table.left if table.best else len(table.head)) if strong else ()
+    return {*words, *(column for row, column in table.best if row == number)}
+
+
+def _line_of(axes: Axes, row: Sequence[str], y: float, edges: Sequence[int], left: int, bold: Collection[int]) -> None:
     for column, text in enumerate(row):
         side, x = ("left", edges[column] + 0.5) if column < left else ("right", edges[column + 1] - 0.5)
+        weight = "bold" if column in bold else "normal"
         axes.text(x, y, _literal(text), ha=side, va="center", fontsize=9, weight=weight, color=INK)
+
+
+def _confused(confusion: Confusion) -> Figure:
+    """Confusion matrices side by side, every row shaded by its shares."""
+    from matplotlib import colors
+
+    count, size = len(confusion.matrices), len(confusion.classes)
+    side = max(0.36 * size + 0.8, 2.6)
+    figure = _figure((max(side * count + 0.4, 4.0), side + 0.9))
+    shade = colors.LinearSegmentedColormap.from_list("share", ["white", COLOURS["source"].light])
+    for axes, matrix in zip(figure.subplots(1, count, squeeze=False).flat, confusion.matrices, strict=True):
+        axes.imshow(shares(matrix.counts), cmap=shade, vmin=0.0, vmax=1.0)
+        axes.set_title(_fitting(matrix.title, 40), fontsize=9, color=INK)
+        axes.set(xlabel="predicted", ylabel="true")
+        _name_classes(axes, [_fitting(name, 14) for name in confusion.classes])
+        _write_counts(axes, matrix.counts)
+    figure.suptitle(_literal(confusion.title), fontsize=11, color=INK)
+    return figure
+
+
+def _name_classes(axes: Axes, names: Sequence[str]) -> None:
+    axes.set_xticks(range(len(names)), names, rotation=90 if max(map(len, names)) > 3 else 0)
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(length=0, labelsize=8, colors=INK)
+    axes.spines[:].set_color(LINE)
+
+
+def _write_counts(axes: Axes, counts: Sequence[Sequence[int]]) -> None:
+    for y, (row, parts) in enumerate(zip(counts, shares(counts), strict=True)):
+        for x, (number, part) in enumerate(zip(row, parts, strict=True)):
+            ink = "white" if part > 0.8 else INK if number else FAINT
+            axes.text(x, y, f"{number}", ha="center", va="center", fontsize=6.5, color=ink)

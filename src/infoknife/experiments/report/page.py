@@ -7,9 +7,10 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from infoknife.experiments.report import charts, palette, tables, words
+from infoknife.experiments.report import charts, confusion, palette, tables, words
 from infoknife.experiments.report.charts import Chart
-from infoknife.experiments.report.sections import Block, Fold, Heading, Section
+from infoknife.experiments.report.confusion import Confusion
+from infoknife.experiments.report.sections import Block, Fold, Heading, Section, flat
 from infoknife.experiments.report.tables import Table
 from infoknife.experiments.report.verdicts import Verdict
 from infoknife.experiments.summary import Record, count
@@ -51,7 +52,7 @@ def html(sections: Sequence[Section], verdicts: Sequence[Verdict], records: Sequ
 def markdown(sections: Sequence[Section], verdicts: Sequence[Verdict]) -> str:
     """The page's verdicts and tables in Markdown."""
     rows = tuple((words.short(v.experiment), words.preset(v.preset), v.method, v.word, v.text) for v in verdicts)
-    head = ("experiment", "preset", "method", "verdict", "nats")
+    head = ("experiment", "preset", "method", "verdict", "numbers")
     start = tables.markdown(tables.Table("Verdicts", head, rows, 5)) if rows else NO_VERDICTS
     parts = [f"## {_title(section)}\n\n{section.text}\n\n{_marked(section.blocks)}".rstrip() for section in sections]
     return "\n\n".join(["# Experiments", "## Verdicts", start, *parts]) + "\n"
@@ -79,7 +80,7 @@ def _asset(name: str) -> str:
 
 def _charts(sections: Iterable[Section]) -> Iterator[Chart]:
     for section in sections:
-        yield from (block for block in section.blocks if isinstance(block, Chart))
+        yield from (block for block in flat(section.blocks) if isinstance(block, Chart))
 
 
 def _facts(records: Sequence[Record]) -> str:
@@ -152,20 +153,19 @@ def _block(block: Block) -> str:
     if isinstance(block, Table):
         return tables.html(block)
     if isinstance(block, Chart):
-        return _figure(block)
+        return f'<figure class="chart" data-chart="{escape(block.name)}">{_caption(block)}</figure>'
+    if isinstance(block, Confusion):
+        return f'<figure class="confusion">{_caption(block)}{confusion.html(block)}</figure>'
     if isinstance(block, Heading):
         return f"<h3>{escape(block.text)}</h3>"
     body = "\n".join(_block(inner) for inner in block.blocks)
     return f"<details><summary>{escape(block.title)}</summary>\n{body}\n</details>"
 
 
-def _figure(chart: Chart) -> str:
-    name = escape(chart.name)
+def _caption(block: Chart | Confusion) -> str:
+    name = escape(block.name)
     files = " ".join(f'<a href="figures/{name}.{kind}">{kind.upper()}</a>' for kind in ("png", "svg"))
-    return (
-        f'<figure class="chart" data-chart="{name}"><figcaption><span>{escape(chart.title)}</span>'
-        f'<span class="files">{files}</span></figcaption></figure>'
-    )
+    return f'<figcaption><span>{escape(block.title)}</span><span class="files">{files}</span></figcaption>'
 
 
 def _marked(blocks: Iterable[Block]) -> str:
@@ -173,6 +173,8 @@ def _marked(blocks: Iterable[Block]) -> str:
     for block in blocks:
         if isinstance(block, Table):
             texts.append(tables.markdown(block))
+        elif isinstance(block, Confusion):
+            texts.append(confusion.markdown(block))
         elif isinstance(block, Heading):
             texts.append(f"### {block.text}")
         elif isinstance(block, Fold):

@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from infoknife.experiments import published
-from infoknife.experiments.report import benchmark, charts, contents, words
+from infoknife.experiments.report import adaptation, benchmark, charts, contents, words
 from infoknife.experiments.report.charts import Chart
+from infoknife.experiments.report.confusion import Confusion
 from infoknife.experiments.report.tables import Table
-from infoknife.experiments.summary import Record, by, in_order, kind, view
+from infoknife.experiments.summary import Record, by, in_order, kind, pair, pairs, view
 
-__all__ = ["Block", "Fold", "Heading", "Section", "sections"]
+__all__ = ["Block", "Fold", "Heading", "Section", "flat", "sections"]
 
 
 class Heading(NamedTuple):
@@ -25,7 +26,7 @@ class Fold(NamedTuple):
     blocks: "tuple[Block, ...]"
 
 
-Block = Heading | Table | Chart | Fold
+Block = Heading | Table | Chart | Confusion | Fold
 
 
 class Section(NamedTuple):
@@ -52,6 +53,11 @@ TEXTS = {
     "fig3-uniform": "Sums of uniforms: nothing here is Gaussian. The paper shows the best of ten runs.",
     "bias-variance": "Another view of the same runs: over all seeds, at the end of each level. The variance is that "
     "within a run plus that between the means of runs; MSE = bias² + variance.",
+    "table3": "A classifier learns from labelled images of a source and unlabelled images of a target, while the "
+    "information between its features and those that tell the domain is kept small. The accuracy is that on the "
+    "target's test images, of the checkpoint with the best accuracy on the target's validation images: the paper's "
+    "rule. A method that has all pairs has their mean, with the mean of the deviations. The preset CPU has fewer "
+    "channels and steps: its numbers compare methods with each other, not with the paper.",
     "bench": "All estimators learn from the same samples and are measured on samples that they have not seen. The "
     "smaller the error, the better. A mean that lacks tasks, as an estimator failed there, says on how many it is.",
 }
@@ -68,6 +74,12 @@ def sections(records: Sequence[Record]) -> list[Section]:
         found.insert(place, _part("bias-variance", TEXTS["bias-variance"], _bias_variance(climbs)))
     found += [_section(name, group) for name, group in groups.items() if name not in _WRITERS]
     return [*found, _part("runs", "", _runs(records))]
+
+
+def flat(blocks: Iterable[Block]) -> Iterator[Block]:
+    """All blocks, those that are folded away among them."""
+    for block in blocks:
+        yield from flat(block.blocks) if isinstance(block, Fold) else (block,)
 
 
 def _section(name: str, group: Sequence[Record]) -> Section:
@@ -155,6 +167,24 @@ def _tasks(part: Sequence[Record]) -> Iterator[Block]:
     yield from (Fold(f"Every task with {n:,} samples", (table,)) for n, table in fewer)
 
 
+def _adaptation(name: str, group: Sequence[Record]) -> Iterator[Block | None]:
+    for preset, own in by(in_order(group), lambda record: str(record["preset"])).items():
+        yield Heading(words.preset(preset))
+        yield adaptation.accuracy(own)
+        yield Fold("The last checkpoint, and the source", (adaptation.last(own), adaptation.source(own)))
+        yield adaptation.costs(own)
+        yield adaptation.accuracy_curves(own, f"{name}-accuracy-{preset}")
+        yield adaptation.information_curves(own, f"{name}-information-{preset}")
+        for which in pairs(own):
+            part, ending = [record for record in own if pair(record) == which], f"{'-'.join(which)}-{preset}"
+            blocks = (
+                adaptation.features(part, f"{name}-features-{ending}"),
+                adaptation.confusion(part, f"{name}-confusion-{ending}"),
+            )
+            yield Fold(f"Features and confusions: {words.pair(which)}", tuple(b for b in blocks if b is not None))
+    yield from _details(group)
+
+
 def _anything(name: str, group: Sequence[Record]) -> Iterator[Block | None]:
     yield contents.any_results(group)
     yield from _details(group)
@@ -199,5 +229,6 @@ _WRITERS: dict[str, Write] = {
     "fig3-cubic": _stairs,
     "fig3-uniform": _stairs,
     "tuba": _tuba,
+    "table3": _adaptation,
     "bench": _bench,
 }

@@ -1,8 +1,7 @@
 """Tables as plain text cells, written as HTML and as Markdown."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from html import escape
-from itertools import repeat
 from typing import NamedTuple
 
 __all__ = ["Table", "html", "markdown"]
@@ -16,7 +15,7 @@ class Table(NamedTuple):
         head: The columns' names.
         rows: The cells.
         left: How many columns are words.
-        best: The column of each row that is emphasised, ``None`` for none; empty for no row at all.
+        best: The cells that are emphasised, by row and column, counted from 0.
         pinned: Whether the first column and the head stay in sight while the others scroll.
     """
 
@@ -24,7 +23,7 @@ class Table(NamedTuple):
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     left: int = 1
-    best: tuple[int | None, ...] = ()
+    best: tuple[tuple[int, int], ...] = ()
     pinned: bool = False
 
 
@@ -49,7 +48,7 @@ def markdown(table: Table) -> str:
     """The table in Markdown, under its caption.
 
     Example:
-        >>> print(markdown(Table("Errors", ("task", "KNIFE", "DoE"), (("moons", "0.05", "0.4"),), best=(1,))))
+        >>> print(markdown(Table("Errors", ("task", "KNIFE", "DoE"), (("moons", "0.05", "0.4"),), best=((0, 1),))))
         **Errors**
         <BLANKLINE>
         | task | KNIFE | DoE |
@@ -61,13 +60,15 @@ def markdown(table: Table) -> str:
     return f"**{_plain(table.caption)}**\n\n" + "\n".join(lines)
 
 
-def _with_best(table: Table) -> Iterator[tuple[Sequence[str], int | None]]:
-    return zip(table.rows, table.best or repeat(None, len(table.rows)), strict=True)
+def _with_best(table: Table) -> Iterator[tuple[Sequence[str], set[int]]]:
+    """Every row with its columns that are emphasised."""
+    for number, row in enumerate(table.rows):
+        yield row, {column for at, column in table.best if at == number}
 
 
-def _row(row: Sequence[str], left: int, best: int | None) -> str:
+def _row(row: Sequence[str], left: int, best: Collection[int]) -> str:
     first, *others = row
-    cells = "".join(f"<td{_side(i, left)}>{_cell(text, i == best)}</td>" for i, text in enumerate(others, 1))
+    cells = "".join(f"<td{_side(i, left)}>{_cell(text, i in best)}</td>" for i, text in enumerate(others, 1))
     strong = ' class="strong"' if any(text.startswith("KNIFE") for text in row[:left]) else ""
     return f'<tr{strong}><th scope="row">{escape(first)}</th>{cells}</tr>'
 
@@ -80,9 +81,9 @@ def _cell(text: str, best: bool) -> str:
     return f"<strong>{escape(text)}</strong>" if best else escape(text)
 
 
-def _line(cells: Iterable[str], best: int | None = None) -> str:
+def _line(cells: Iterable[str], best: Collection[int] = ()) -> str:
     return (
-        "| " + " | ".join(f"**{_plain(text)}**" if i == best else _plain(text) for i, text in enumerate(cells)) + " |"
+        "| " + " | ".join(f"**{_plain(text)}**" if i in best else _plain(text) for i, text in enumerate(cells)) + " |"
     )
 
 

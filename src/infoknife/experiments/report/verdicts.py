@@ -1,7 +1,7 @@
 """How our numbers stand against the paper's and against rivals', in plain words with the numbers."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
@@ -9,11 +9,14 @@ from infoknife.experiments import published
 from infoknife.experiments.report import words
 from infoknife.experiments.report.words import number, plus_minus
 from infoknife.experiments.summary import (
+    Accuracy,
     Count,
     ErrorRow,
     LevelRow,
     MeanRow,
+    Pair,
     Record,
+    accuracies,
     best_run,
     by,
     count,
@@ -25,12 +28,14 @@ from infoknife.experiments.summary import (
     mean_absolute_error,
     method_of,
     over_levels,
+    pairs,
     view,
 )
 
 __all__ = ["Verdict", "verdicts"]
 
 DEVIATIONS, PART = 2.0, 0.1  # a number is reproduced within so many deviations, or within this part of it
+LEVEL = 0.5  # percent points: a mean accuracy that is less behind is as good
 MOST = 0.25  # deviations between our own runs, which may be anything, count up to this part of a figure's number
 
 
@@ -43,7 +48,7 @@ class Verdict(NamedTuple):
         method: The method, with the dimension where there are several.
         word: The judgement in a few words.
         good: Whether it is to our credit; ``None`` where it is neither.
-        text: The numbers, in nats.
+        text: The numbers, in nats; accuracies in percent.
     """
 
     experiment: str
@@ -61,6 +66,8 @@ def verdicts(records: Iterable[Record]) -> list[Verdict]:
       within 10 % of it; otherwise it says how far off it is. A figure has one run and no deviations: there the
       deviations are those between our runs, and count up to a quarter of the number.
     * ``"ours"``: "beats the paper" or "worse than the paper", by the mean; and KNIFE is compared with its rivals.
+    * Domain adaptation: KNIFE is compared with training without it and with the best rival, on the pairs that all
+      have; ``"paper"`` also with the paper, pair by pair, within two of its deviations.
     * The benchmark: KNIFE is compared with every rival by the mean |error| where both ended well, on each kind of task.
 
     Example:
@@ -78,6 +85,9 @@ def verdicts(records: Iterable[Record]) -> list[Verdict]:
 def _judge(name: str, group: Sequence[Record]) -> Iterator[Verdict]:
     if name == "bench":
         yield from _benchmark(group)
+    elif name == "table3":
+        for preset, records in by(group, lambda record: str(record["preset"])).items():
+            yield from _adaptation(preset, records)
     elif any("levels" in record["results"] for record in group):
         yield from _staircase(group)
     elif any("error" in record["results"] for record in group):
@@ -184,6 +194,75 @@ def _nearer(mean: MeanRow, own: Sequence[LevelRow], runs: Sequence[Record], stai
     at = f"; worse at {', '.join(worse)} nats" if worse and ours < paper else ""
     text = f"mean |bias| {number(ours)} against {number(paper)}: {_times(ours, paper)}{at}{_failures(count(runs))}"
     return _of(mean, "beats the paper" if ours < paper else "worse than the paper", ours < paper, text)
+
+
+# domain adaptation
+
+Means = Mapping[Pair, float]
+
+
+def _adaptation(preset: str, records: Sequence[Record]) -> Iterator[Verdict]:
+    rows = accuracies(records)
+    means = {name: {at: cell.mean for at, cell in row.items() if cell.mean is not None} for name, row in rows.items()}
+    for method, row in rows.items():
+        start, runs = Verdict("table3", preset, words.method(method), "", None, ""), _all_runs(row)
+        if runs.failures == runs.runs:
+            text = f"none of {words.several(runs.runs, 'run')} ended well"
+            yield start._replace(word="all runs failed", good=False, text=text)
+        if method == "knife":
+            yield from _adapted(start, means, [at for at in pairs(records) if at in means["knife"]], _failures(runs))
+        if preset == "paper":
+            yield from _printed(start, method, row)
+
+
+def _adapted(start: Verdict, means: Mapping[str, Means], over: Sequence[Pair], lost: str) -> Iterator[Verdict]:
+    """KNIFE against training without it, against its rivals, and against DANN, which is not the paper's."""
+    estimators = {name: row for name, row in means.items() if row and name not in {"knife", "source-only", "dann"}}
+    shared = [at for at in over if all(at in row for row in estimators.values())]
+    if estimators and shared:
+        best = max(estimators, key=lambda name: fmean(estimators[name][at] for at in shared))
+        among = f" (the best of {len(estimators)} rivals)" if len(estimators) > 1 else ""
+        yield _ahead(start, means["knife"], words.method(best), estimators[best], shared, among + lost)
+    for name, rival in (("source only", means.get("source-only", {})), ("DANN", means.get("dann", {}))):
+        if both := [at for at in over if at in rival]:
+            yield _ahead(start, means["knife"], name, rival, both, lost)
+
+
+def _ahead(start: Verdict, own: Means, name: str, rival: Means, over: Sequence[Pair], more: str) -> Verdict:
+    """How many points KNIFE is ahead of another method in the mean over pairs, and where it is behind."""
+    ours, its = fmean(own[at] for at in over), fmean(rival[at] for at in over)
+    good = True if ours > its else None if its - ours <= LEVEL else False
+    word = f"{'ahead of' if good else 'level with' if good is None else 'behind'} {name}"
+    where = f"mean of {words.several(len(over), 'pair')}" if len(over) > 1 else _unbroken(over[0])
+    behind = [_unbroken(at) for at in over if own[at] < rival[at]] if len(over) > 1 else []
+    at = f"; behind on {', '.join(behind)}" if behind else ""
+    text = f"{ours - its:+.1f} points, {where}: {ours:.1f} against {its:.1f}{more}{at}"
+    return start._replace(word=word, good=good, text=text.replace("-", "−", 1) if its > ours else text)
+
+
+def _printed(start: Verdict, method: str, row: Mapping[Pair, Accuracy]) -> Iterator[Verdict]:
+    """Whether the accuracies are those of the paper, pair by pair."""
+    cells = {at: published.accuracy(method, at) for at in row}
+    both = [(at, mean, cell) for at, cell in cells.items() if cell is not None and (mean := row[at].mean) is not None]
+    off = [(at, mean, cell) for at, mean, cell in both if abs(mean - cell.mean) > DEVIATIONS * cell.std]
+    if not both:
+        return
+    text = f"{len(both) - len(off)} of {words.several(len(both), 'pair')} within two of the paper's deviations"
+    far = ", ".join(f"{_unbroken(at)} {mean:.1f} against {words.accuracy(*cell[:2])}" for at, mean, cell in off)
+    below = any(mean < cell.mean for _, mean, cell in off)
+    word = "below the paper" if below else "above the paper" if off else "reproduces the paper"
+    good = False if below else None if off else True
+    yield start._replace(word=word, good=good, text=f"{text}; not {far}" if off else text)
+
+
+def _unbroken(at: Pair) -> str:
+    """A pair that no line ends within."""
+    return words.pair(at).replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _all_runs(row: Mapping[Pair, Accuracy]) -> Count:
+    tallies = [cell.tally for cell in row.values()]
+    return Count(*(sum(numbers) for numbers in zip(*tallies, strict=True)))
 
 
 # the benchmark

@@ -6,11 +6,13 @@ import re
 from infoknife.experiments import published
 
 __all__ = [
+    "accuracy",
     "cell",
     "dimension",
     "method",
     "minutes",
     "number",
+    "pair",
     "percent",
     "place",
     "plus_minus",
@@ -41,8 +43,11 @@ _METHODS = {
     "adv": "Adversary",
     "ksg": "KSG",
     "cca": "CCA",
+    "dann": "DANN",
+    "source-only": "Source only",
 }
-_PRESETS = {"paper": "As in the paper", "ours": "Ours", "quick": "Quick", "standard": "Standard"}
+_PRESETS = {"paper": "As in the paper", "ours": "Ours", "quick": "Quick", "standard": "Standard", "cpu": "CPU"}
+_DOMAINS = {"mnist": "M", "mnistm": "MM", "usps": "U", "svhn": "SV", "stl10": "S", "cifar10": "C"}
 _TITLES = {  # in the order of a report: short, and in full
     "table1": ("Table 1", "Entropy of a standard normal"),
     "fig1-shrinking": ("Figure 1", "Entropy of a shrinking Gaussian"),
@@ -56,6 +61,7 @@ _TITLES = {  # in the order of a report: short, and in full
     "tuba": ("TUBA", "TUBA on two staircases"),
     "tuba-gaussian": ("TUBA, Gaussian", "TUBA on the Gaussian staircase"),
     "tuba-cubic": ("TUBA, cubic", "TUBA on the cubic staircase"),
+    "table3": ("Table 3", "Domain adaptation by disentanglement"),
     "bench": ("Benchmark", "Many distributions with known truth"),
     "bench-entropy": ("Benchmark, entropy", "Densities with a known entropy"),
     "bench-mutual information": ("Benchmark, MI", "Tasks that are not in the catalogue"),
@@ -78,6 +84,16 @@ def method(name: str) -> str:
 def preset(name: str) -> str:
     """The heading of a preset."""
     return _PRESETS.get(name, name)
+
+
+def pair(domains: published.Pair) -> str:
+    """Source and target: with the letters of the paper for its own pairs, in full for others.
+
+    Example:
+        >>> pair(("mnist", "mnistm")), pair(("digits", "mnist5k"))
+        ('M → MM', 'digits → mnist5k')
+    """
+    return " → ".join(_DOMAINS[name] if domains in published.PAIRS else name for name in domains)
 
 
 def title(experiment: str) -> str:
@@ -157,6 +173,18 @@ def plus_minus(mean: float | None, std: float | None) -> str:
         ('0.0461 ± 0.0139', '0.0461')
     """
     return number(mean) if std is None else f"{number(mean)} ± {number(std)}"
+
+
+def accuracy(mean: float | None, std: float | None = None) -> str:
+    """Percents with their deviation, where there is one.
+
+    Example:
+        >>> accuracy(61.24, 0.78), accuracy(61.24), accuracy(None)
+        ('61.2 ± 0.8', '61.2', '–')
+    """
+    if mean is None:
+        return "–"
+    return f"{mean:.1f}" if std is None else f"{mean:.1f} ± {std:.1f}"
 
 
 def cell(entry: published.Cell | None) -> str:

@@ -6,6 +6,7 @@ function look(series) {
     raw: { "stroke-width": 0.8, "stroke-opacity": 0.35 },
     line: { "stroke-width": wide },
     points: { "stroke-width": wide },
+    dots: { "stroke-width": 4.2, "stroke-opacity": 0.6, "stroke-linecap": "round" },
     truth: { "stroke-width": 1.2 },
     published: { "stroke-width": 3.2 },
   }[series.style];
@@ -50,7 +51,8 @@ class Chart {
     const button = element("button", { type: "button", class: "key", "aria-pressed": "true" });
     const swatch = drawn(button, "svg", { viewBox: "0 0 24 12", "aria-hidden": "true" });
     const tint = MIXED.has(name) ? { ...series, colour: "any" } : series;
-    drawn(swatch, "path", { d: "M1 6H23", ...look(tint), "stroke-opacity": 1 });
+    const sample = series.style === "dots" ? "M5 6h0M12 6h0M19 6h0" : "M1 6H23";
+    drawn(swatch, "path", { d: sample, ...look(tint), "stroke-opacity": 1 });
     if (series.style === "points") {
       const shape = SHAPES[series.colour] ?? SHAPES.knife;
       drawn(swatch, "path", { d: shape, fill: colour(series.colour), transform: "translate(12 6)" });
@@ -67,15 +69,16 @@ class Chart {
     this.draw();
   }
 
-  zoom(range) {
-    this.xZoom = range;
+  // Panels of curves share their steps; those of dots have nothing in common.
+  zoom(range, panel) {
+    (panel.scattered ? panel : this).xZoom = range;
     this.button.hidden = false;
     this.draw();
   }
 
   reset() {
     this.xZoom = null;
-    for (const panel of this.panels) panel.yZoom = null;
+    for (const panel of this.panels) panel.xZoom = panel.yZoom = null;
     this.button.hidden = true;
     this.draw();
   }

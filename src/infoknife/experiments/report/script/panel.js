@@ -5,11 +5,14 @@ class Panel {
     this.chart = chart;
     this.spec = spec;
     this.clip = `clip-${chart.spec.name}-${number}`;
+    this.xZoom = null;
     this.yZoom = null;
+    this.scattered = spec.series.some((series) => series.style === "dots");
     this.svg = document.createElementNS(SVG, "svg");
     this.svg.setAttribute("tabindex", "0");
     this.svg.setAttribute("role", "group");
-    this.svg.setAttribute("aria-label", `${chart.spec.title}. ${spec.title}. The arrow keys read values.`);
+    const keys = this.scattered ? "" : " The arrow keys read values.";
+    this.svg.setAttribute("aria-label", `${chart.spec.title}. ${spec.title}.${keys}`);
     this.tip = element("div", { class: "tip", role: "status", hidden: "" });
     this.node = element("div", { class: "panel" }, element("div", { class: "title" }, spec.title), this.svg, this.tip);
     if (spec.title.startsWith("KNIFE")) this.node.classList.add("strong-title");
@@ -23,8 +26,8 @@ class Panel {
   ranges() {
     const every = this.spec.series;
     const whole = extent(every.flatMap((series) => series.x), this.spec.log_x);
-    const points = every.some((series) => series.style === "points");
-    const x = this.chart.xZoom ?? (points ? padded(whole, this.spec.log_x) : fromZero(whole));
+    const points = this.scattered || every.some((series) => series.style === "points");
+    const x = this.xZoom ?? this.chart.xZoom ?? (points ? padded(whole, this.spec.log_x) : fromZero(whole));
     const shown = this.shown.length ? this.shown : every;
     const y = this.yZoom ?? this.spec.y_range ?? padded(extent(shown.flatMap((s) => s.y), this.spec.log_y), this.spec.log_y);
     return { x, y };
@@ -95,13 +98,14 @@ class Panel {
   path(series) {
     let text = "";
     let pen = false;
+    const dots = series.style === "dots"; // strokes without length: their round ends are the dots
     for (let i = 0; i < series.x.length; i += 1) {
       const good = this.has(series, i);
       if (good) {
         const y = Math.max(-1e4, Math.min(1e4, this.y.to(series.y[i])));
-        text += `${pen ? "L" : "M"}${this.x.to(series.x[i]).toFixed(1)} ${y.toFixed(1)}`;
+        text += `${pen ? "L" : "M"}${this.x.to(series.x[i]).toFixed(1)} ${y.toFixed(1)}${dots ? "h0" : ""}`;
       }
-      pen = good;
+      pen = good && !dots;
     }
     return text;
   }
@@ -127,7 +131,7 @@ class Panel {
   }
 
   show(pixel) {
-    const curves = this.shown.filter((series) => series.style !== "published");
+    const curves = this.shown.filter((series) => series.style !== "published" && series.style !== "dots");
     if (!curves.length) return this.hide();
     const guide = curves.find((series) => series.style !== "truth") ?? curves[0];
     const i = this.nearest(guide, this.x.from(pixel));
@@ -214,7 +218,7 @@ class Panel {
     this.drop();
     if (box.width < 8) return this.show(this.inside(event).x);
     if (!box.flat) this.yZoom = [this.y.from(box.y + box.height), this.y.from(box.y)];
-    this.chart.zoom([this.x.from(box.x), this.x.from(box.x + box.width)]);
+    this.chart.zoom([this.x.from(box.x), this.x.from(box.x + box.width)], this);
   }
 
   drop() {
@@ -223,13 +227,14 @@ class Panel {
   }
 
   key(event) {
-    const at = this.x.to(this.cursor ?? this.x.range[0]);
+    const start = this.scattered ? (this.x.range[0] + this.x.range[1]) / 2 : this.x.range[0];
+    const at = this.x.to(this.cursor ?? start);
     const step = (this.box.right - this.box.left) / 60;
     const actions = {
       ArrowLeft: () => this.show(Math.max(this.box.left, at - step)),
       ArrowRight: () => this.show(Math.min(this.box.right, at + step)),
-      "+": () => this.chart.zoom(this.around(at, 0.5)),
-      "-": () => this.chart.zoom(this.around(at, 2)),
+      "+": () => this.chart.zoom(this.around(at, 0.5), this),
+      "-": () => this.chart.zoom(this.around(at, 2), this),
       0: () => this.chart.reset(),
       Escape: () => this.hide(),
     };
