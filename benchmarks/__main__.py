@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import measuring
+from benchmarks.adaptation import knife_against_source_only
 from benchmarks.growth import exponents
 from benchmarks.information import Pair, knife_against_mine, knife_against_textbook
 from benchmarks.memory import peak_memory
@@ -34,6 +35,7 @@ def full() -> Iterator[Row]:
     yield knife_against_mine(Pair(128, 128, 20), rounds=15, most=2)
     yield knife_against_textbook(Pair(128, 128, 20), rounds=10, least=15)
     yield round_against_marginal(Size(128, 128, 64), rounds=3, most=3)
+    yield knife_against_source_only("cpu", rounds=3, most=1.25)
     yield from measuring.full()
 
 
@@ -48,6 +50,7 @@ def quick() -> Iterator[Row]:
     yield knife_against_mine(Pair(*size), rounds=1, most=0)
     yield knife_against_textbook(Pair(*size), rounds=1, least=0)
     yield round_against_marginal(size, rounds=1, most=0)
+    yield knife_against_source_only("quick", rounds=1, most=0)
     yield measuring.seconds(50, 1, "quick", most=0)
 
 

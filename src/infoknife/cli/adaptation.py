@@ -30,6 +30,10 @@ def domain_adaptation(
     channels: Annotated[int | None, typer.Option(min=1, help="Channels of the convolutions, and features.")] = None,
     size: Annotated[int | None, typer.Option(min=4, help="Images are brought to size x size pixels.")] = None,
     every: Annotated[int | None, typer.Option(min=1, help="Steps between two looks at validation images.")] = None,
+    activation: Annotated[str | None, typer.Option(help="Of the MI network: relu or tanh.")] = None,
+    layer_norm: Annotated[
+        bool | None, typer.Option("--layer-norm/--no-layer-norm", help="Whether the MI network has LayerNorm.")
+    ] = None,
     threads: Annotated[int, typer.Option(min=0, help="Threads of torch; 0: one for every core.")] = 0,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write curves for TensorBoard as well.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of the record, checkpoints and the model.")] = Path(
@@ -42,10 +46,12 @@ def domain_adaptation(
     options: scikit-learn's digits help to read 5,000 digits of MNIST. A run that was stopped goes on with the same
     command. `infoknife report` turns the folder into tables and pictures.
     """
-    changes = {
+    changes: dict[str, Any] = {
         **{"steps": steps, "batch_size": batch_size, "lr": lr, "weight": weight},
         **{"channels": channels, "size": size, "every": every},
     }
+    network = {"activation": activation, "layer_norm": layer_norm}
+    changes["estimator"] = {name: value for name, value in network.items() if value is not None}
     trial = _trial(preset, source, target, method, seed, changes)
     record = run_in_sight("train domain-adaptation", trial, out, data=data, threads=threads, tensorboard=tensorboard)
     results = record["results"]

@@ -21,7 +21,7 @@ ESTIMATORS = (
     staircases.UNIFORM,
     staircases.TUBA,
 )
-APPLICATIONS = (adaptation.TABLE3,)  # which need the user's data, and days for the paper's preset
+APPLICATIONS = (adaptation.TABLE3, adaptation.NETWORKS)  # which need the user's data, and days for the paper's preset
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (*ESTIMATORS, *APPLICATIONS)}
 GROUPS: dict[str, tuple[str, ...]] = {
     "bias-variance": ("fig3-gaussian", "fig3-cubic", "fig3-uniform"),  # another view of the same trials

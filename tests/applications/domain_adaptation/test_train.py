@@ -89,6 +89,14 @@ def test_a_killed_run_ends_with_the_same_numbers(method: str, tmp_path: Path) ->
         assert torch.equal(mine, theirs)
 
 
+def test_a_joint_update_moves_the_estimator() -> None:
+    run = train.Run(settings("doe", joint=True), SOURCE, TARGET)
+    run.advance()  # starts the estimator
+    before = [parameter.detach().clone() for parameter in run.method.parameters()]
+    run.advance()
+    assert any(not torch.equal(b, p) for b, p in zip(before, run.method.parameters(), strict=True))
+
+
 def test_a_joint_run_goes_on_as_well(tmp_path: Path) -> None:
     one = settings("doe", joint=True)
     whole = adapt(one, SOURCE, TARGET)

@@ -19,6 +19,7 @@ PAIRS = (
     ("svhn", "mnist"),
 )
 SCHEDULES = ("constant", "cycle")
+HIDDEN = 64  # of the paper's MI networks
 
 
 @dataclass(frozen=True)
@@ -92,12 +93,13 @@ class Settings:
             target: Name of the domain without.
             method: One of ``METHODS``.
             seed: Of everything random.
-            **changes: Any field that is not None, in place of the preset's.
+            **changes: Any field that is not None, in place of the preset's; options of ``estimator`` are added to them.
         """
         one_of("preset", name, tuple(PRESETS))
         one_of("method", method, METHODS)
         own = {**PRESETS[name], **PRESET_METHODS[name].get(method, {})}
-        own |= {key: value for key, value in changes.items() if value is not None}
+        options = {**own.get("estimator", {}), **(changes.pop("estimator", None) or {})}
+        own |= {key: value for key, value in changes.items() if value is not None} | {"estimator": options}
         return cls(source=source, target=target, method=method, seed=seed, **own)
 
     @classmethod
@@ -117,19 +119,30 @@ class Settings:
 
 
 CPU: dict[str, Any] = {
-    **{"channels": 16, "size": 16, "steps": 2000, "batch_size": 32, "lr": 5e-3, "schedule": "cycle", "every": 250}
+    **{"channels": 16, "size": 16, "steps": 1000, "batch_size": 32, "every": 250, "lr": 2e-3, "schedule": "cycle"},
+    **{"ramp": True, "noise": 0.5, "domain_noise": 1.0},
 }
 PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "paper": {"joint": True},  # and what the class has
         "cpu": CPU,
-        "quick": CPU | {"steps": 300, "every": 100},
+        "quick": CPU | {"steps": 100, "every": 50},
     }
 )
+DENSITY: dict[str, Any] = {"preset": "paper", "hidden": HIDDEN, "marginal_rate": 1.0, "init": "data"}
+CRITIC: dict[str, Any] = {"preset": "paper", "hidden": HIDDEN}
+PAPER: dict[str, dict[str, Any]] = {  # the MI networks of tab:da_architectures, each with one hidden layer
+    "knife": {**DENSITY, "components": 128, "given": "y"},
+    "doe": DENSITY,
+    "club": {"preset": "paper", "hidden": 2 * HIDDEN},  # halves it, for means and scales
+    "infonce": CRITIC,
+    "mine": CRITIC,
+    "nwj": CRITIC,
+}
 PRESET_METHODS: Mapping[str, Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {
-        "paper": {},
-        "cpu": {},
-        "quick": {},
+        "paper": {name: {"estimator": options} for name, options in PAPER.items()},
+        "cpu": {"dann": {"weight": 1.0}},
+        "quick": {"dann": {"weight": 1.0}},
     }
 )

@@ -65,7 +65,7 @@ def adapt(
         raise ValueError(f"source has classes {source.classes}, target {target.classes}; expected the same ones")
     with torch.random.fork_rng(devices=()):  # noise, dropout and the start draw from the global generator
         torch.manual_seed(settings.seed)
-        run = _Run(settings, source, target)
+        run = Run(settings, source, target)
         run.resume(folder)
         while run.step < settings.steps:
             run.advance()
@@ -87,7 +87,7 @@ def load_model(folder: Path) -> Adapter:
     return model.eval()
 
 
-class _Run:
+class Run:
     """A run on its way: all that moves is in ``state``."""
 
     def __init__(self, settings: Settings, source: Domain, target: Domain) -> None:
@@ -111,10 +111,10 @@ class _Run:
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = rate * _factor(settings, self.step)
         self.model.train()
+        self.optimizer.zero_grad()  # first, as a joint update leaves gradients in the estimator on the way
         loss = self._loss(*self._batch())
         if not math.isfinite(loss.item()):
             raise FloatingPointError(f"the loss of step {self.step + 1} is {loss.item()}; a smaller lr may help")
-        self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
         self.step += 1
