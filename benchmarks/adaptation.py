@@ -20,7 +20,7 @@ class BothEncoders(Method):
 
     needs_domain_features = True
 
-    def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, step: int) -> Tensor:
+    def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
         return z.new_zeros(())
 
 

@@ -30,7 +30,7 @@ class Health:
         reseeded: How many were put anew where data was badly explained, in all.
         restarted: How often the estimator was started anew from recent rows, because fresh ones preferred it.
         saturated: The part of the kernels' scales that are at the end of what is sensible.
-        skipped_rows: Rows with a value that is not finite, which were left out.
+        skipped_rows: Rows with a value or a gradient that is not finite, which were left out.
         skipped_steps: Inner steps and outer terms that were left out because they were not finite.
         weight: What the estimate is multiplied by at present.
         diverging: Whether the estimate looks as if the truth were infinite.
@@ -67,8 +67,8 @@ class Health:
             "dead": f"{self.dead} of {self.kernels} kernels have no mass; try fewer components",
             "saturated": f"{self.saturated:.0%} of the kernels' scales are saturated; look for columns that repeat "
             "values or are functions of each other",
-            "rows": f"{self.skipped_rows} rows with values that are not finite were left out; look at the encoder's "
-            "last layers and its learning rate",
+            "rows": f"{self.skipped_rows} rows with values or gradients that are not finite were left out; look at "
+            "the encoder's last layers and its learning rate",
             "steps": f"{self.skipped_steps} steps or terms were left out because they were not finite; try a smaller "
             "lr for the estimator",
             "diverging": f"the estimate, {self.estimate:.3g} nats, looks as if the truth were infinite: an encoder "

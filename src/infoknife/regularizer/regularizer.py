@@ -15,6 +15,7 @@ from infoknife.information import MutualInformation
 from infoknife.inputs import check_count, check_whole, one_of, tensor
 from infoknife.regularizer.follow import Follower, Rows
 from infoknife.regularizer.frozen import frozen
+from infoknife.regularizer.guard import guarded
 from infoknife.regularizer.health import BELOW, DIVERGING, Health, RegularizerWarning
 from infoknife.regularizer.inner import Estimator, Inner
 from infoknife.regularizer.optimizers import make
@@ -115,8 +116,9 @@ class Regularizer(nn.Module):
     def forward(self, z: Tensor, s: Any = None) -> Tensor:
         """Give the term for the network's loss, a scalar whose gradient reaches z (N, d) and s alone.
 
-        Rows that ``step`` has just learned from are judged by the estimator as it was before. In evaluation mode, or
-        without gradients, it is the estimator as it is now, and nothing is counted.
+        A row whose gradient is not finite gets none. Rows that ``step`` has just learned from are judged by the
+        estimator as it was before. In evaluation mode, or without gradients, it is the estimator as it is now, and
+        nothing is counted.
         """
         training = self.training and torch.is_grad_enabled()
         if training and not any(isinstance(part, Tensor) and part.requires_grad for part in (z, s)):
@@ -233,11 +235,14 @@ class Regularizer(nn.Module):
         if self.training:
             self._start(tuple(row.detach() for row in rows))
         with self._isolated():
-            value: Tensor = self._unbiased(z)(*rows)
+            value: Tensor = self._unbiased(z)(*(guarded(row, self._skip) for row in rows))
         if math.isfinite(value.item()):
             return value
         self.skipped_terms += 1
         return None
+
+    def _skip(self, rows: int) -> None:
+        self.skipped_rows += rows
 
     def _unbiased(self, z: Tensor) -> Estimator:
         """The estimator for rows z, as it was before it learned from them if it has."""

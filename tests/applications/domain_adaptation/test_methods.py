@@ -29,7 +29,7 @@ def test_estimators_stand_in_a_regularizer(name: str) -> None:
 def test_the_gradient_reaches_the_class_features_alone(name: str) -> None:
     method = make(Settings(method=name, channels=4, noise=0.5, domain_noise=0.5))
     z, z_domain = features(0).requires_grad_(), features(1).requires_grad_()
-    method(z, z_domain, DOMAIN, 0).backward()
+    method(z, z_domain, DOMAIN, 1.0).backward()
     assert z.grad is not None
     assert bool(torch.isfinite(z.grad).all())
     assert z_domain.grad is None
@@ -46,7 +46,7 @@ def test_joint_updates_are_the_optimisers(name: str) -> None:
     method = make(Settings(method=name, channels=4, joint=True))
     (group, *_) = method.parameter_groups(0.1)
     assert group["lr"] > 0
-    method(features(0).requires_grad_(), features(1), DOMAIN, 0).backward()
+    method(features(0).requires_grad_(), features(1), DOMAIN, 1.0).backward()
     assert any(parameter.grad is not None for parameter in group["params"])
 
 
@@ -54,32 +54,36 @@ def test_weight_is_in_front() -> None:
     terms = []
     for weight in (0.1, 0.3):
         method = make(Settings(method="doe", channels=4, weight=weight))
-        terms.append(method(features(0).requires_grad_(), features(1), DOMAIN, 0).item())
+        terms.append(method(features(0).requires_grad_(), features(1), DOMAIN, 1.0).item())
     assert terms[1] == pytest.approx(3 * terms[0])
 
 
-def test_ramps_begin_with_nothing() -> None:
-    method = make(Settings(method="doe", channels=4, steps=10, ramp=True))
-    terms = [method(features(0).requires_grad_(), features(0) + features(1), DOMAIN, step).item() for step in (0, 1)]
-    assert terms[0] == 0
-    assert terms[1] != 0
+def test_ramps_follow_what_is_known() -> None:
+    terms = {}
+    for ramp, learned in ((False, 0.5), (True, 0.5), (True, 0.0)):
+        method = make(Settings(method="doe", channels=4, ramp=ramp))
+        z = features(0)
+        terms[ramp, learned] = method(z.requires_grad_(), z.detach() + features(1), DOMAIN, learned).item()
+    assert terms[True, 0.5] == pytest.approx(0.5 * terms[False, 0.5])
+    assert terms[False, 0.5] != 0
+    assert terms[True, 0.0] == 0
 
 
 def test_source_only_is_nothing() -> None:
     method = make(Settings(method="source-only"))
     assert isinstance(method, SourceOnly)
-    assert method(features(0), None, DOMAIN, 0) == 0
+    assert method(features(0), None, DOMAIN, 1.0) == 0
     assert method.parameter_groups(0.1) == []
     assert method.information() is None
     assert method.health() == {}
 
 
-@pytest.mark.parametrize(("ramp", "step", "weight"), [(False, 0, 2.0), (True, 0, 0.0), (True, 5, 2 * math.tanh(2.5))])
-def test_the_adversary_learns_and_the_encoder_unlearns(ramp: bool, step: int, weight: float) -> None:
-    method = make(Settings(method="dann", channels=4, weight=2.0, steps=10, ramp=ramp))
+@pytest.mark.parametrize(("ramp", "learned", "weight"), [(False, 0.0, 2.0), (True, 0.0, 0.0), (True, 0.3, 0.6)])
+def test_the_adversary_learns_and_the_encoder_unlearns(ramp: bool, learned: float, weight: float) -> None:
+    method = make(Settings(method="dann", channels=4, weight=2.0, ramp=ramp))
     assert isinstance(method, Adversary)
     z = features(0).requires_grad_()
-    loss = method(z, None, DOMAIN, step)
+    loss = method(z, None, DOMAIN, learned)
     (reversed_gradient,) = torch.autograd.grad(loss, z, retain_graph=True)
     plain = torch.nn.functional.cross_entropy(method.discriminator(z), DOMAIN)
     (gradient,) = torch.autograd.grad(plain, z)

@@ -147,6 +147,15 @@ def test_facts_come_with_the_looks() -> None:
     assert {"source_accuracy", "target_accuracy", "information", "regularizer/lag"} <= told[2].keys()
 
 
+def test_what_is_learned_is_told_to_the_method() -> None:
+    run = train.Run(settings("source-only", steps=60, lr=0.01), SOURCE, TARGET)
+    assert run.learned == 0
+    for _ in range(60):
+        run.advance()
+    assert run.learned == pytest.approx(1 - run.class_loss / math.log(2))
+    assert run.learned > 0.2
+
+
 def test_the_cycle_rises_and_falls() -> None:
     one = settings(steps=100, schedule="cycle")
     factors = [train._factor(one, step) for step in range(100)]

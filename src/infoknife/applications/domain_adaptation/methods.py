@@ -1,8 +1,6 @@
 """What keeps the features of the class free of the domain: nothing, an estimate of the information, an adversary."""
 
-import math
 from abc import ABC, abstractmethod
-from functools import partial
 from typing import Any, final
 
 import torch
@@ -22,14 +20,14 @@ class Method(nn.Module, ABC):
     needs_domain_features: bool
 
     @abstractmethod
-    def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, step: int) -> Tensor:
+    def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
         """Give the term, a scalar.
 
         Args:
             z: Features of the class (N, channels).
             z_domain: Features of the domain (N, channels); None where they are not needed.
             domain: Which domain a row is from, 0 or 1, (N,).
-            step: Number of steps that are over.
+            learned: How much of the class is known by now, from 0 to 1.
         """
 
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
@@ -56,7 +54,7 @@ class SourceOnly(Method):
 
     needs_domain_features = False
 
-    def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, step: int) -> Tensor:
+    def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
         """Give zero."""
         return z.new_zeros(())
 
@@ -70,7 +68,7 @@ class Disentangled(Method):
 
     Example:
         >>> method, z = Disentangled(Settings(channels=4)), torch.randn(64, 4, requires_grad=True)
-        >>> method(z, torch.randn(64, 4), torch.arange(64) % 2, 0).requires_grad
+        >>> method(z, torch.randn(64, 4), torch.arange(64) % 2, 1.0).requires_grad
         True
     """
 
@@ -78,24 +76,25 @@ class Disentangled(Method):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
-        self.noise, self.domain_noise = settings.noise, settings.domain_noise
+        self.settings = settings
         estimator = mi(settings.method, settings.channels, settings.channels, **settings.estimator)
         self.regularizer = Regularizer(
             estimator,
             lr=settings.estimator_lr,
             mode="joint" if settings.joint else "alternate",
-            weight=partial(_ramp, settings.weight, settings.steps) if settings.ramp else settings.weight,
+            weight=settings.weight,
             warn=False,  # the record says it
             seed=settings.seed,
         )
 
-    def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, step: int) -> Tensor:
+    def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
         """Let the estimator learn from the batch, and give the term as it was before."""
         assert z_domain is not None
-        z, z_domain = blurred(z, self.noise), blurred(z_domain.detach(), self.domain_noise)
+        settings = self.settings
+        z, z_domain = blurred(z, settings.noise), blurred(z_domain.detach(), settings.domain_noise)
         self.regularizer.step(z, z_domain)
         term: Tensor = self.regularizer(z, z_domain)
-        return term
+        return learned * term if settings.ramp else term
 
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
         """Give the estimator's parameters where they are updated jointly with the encoders'."""
@@ -124,11 +123,6 @@ def blurred(z: Tensor, noise: float) -> Tensor:
     Noise hides these, so that neither estimator nor encoder spends itself on them.
     """
     return z + noise * z.detach().std(0) * torch.randn_like(z) if noise > 0 else z
-
-
-def _ramp(weight: float, steps: int, calls: int) -> float:
-    """The weight after so many calls; Ganin et al. (2016) have 2 / (1 + exp(-10 t)) - 1, which is tanh(5 t)."""
-    return weight * math.tanh(5 * calls / steps)
 
 
 class _Reversed(torch.autograd.Function):
@@ -164,10 +158,9 @@ class Adversary(Method):
         self.settings = settings
         self.discriminator = nn.Sequential(nn.Linear(settings.channels, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 2))
 
-    def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, step: int) -> Tensor:
+    def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
         """Give the adversary's own loss in nats."""
-        weight, steps = self.settings.weight, self.settings.steps
-        weight = _ramp(weight, steps, step) if self.settings.ramp else weight
+        weight = self.settings.weight * (learned if self.settings.ramp else 1.0)
         return nn.functional.cross_entropy(self.discriminator(_reversed(z, weight)), domain)
 
 

@@ -40,7 +40,7 @@ class Settings:
         weight: $\lambda$ of ``eq:domaine``, in front of the information in nats; for DANN of the reversed gradient.
         estimator: Options of ``mi`` for the method.
         estimator_lr: Learning rate of the estimator; what suits it if None.
-        ramp: Whether the weight grows from 0 in training, as tanh(5 t) with the part t of steps that are done.
+        ramp: Whether the term is multiplied by what is known of the class, 1 - CE / log K of a running cross-entropy.
         noise: Gaussian noise on the class features that are measured, in units of each one's deviation.
         domain_noise: The same on the domain features.
         joint: Whether the estimator takes one step a batch and no more, as the authors ran it.

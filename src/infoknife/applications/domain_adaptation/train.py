@@ -21,8 +21,11 @@ from infoknife.applications.domain_adaptation.settings import Settings
 __all__ = ["Adapted", "adapt", "load_model"]
 
 BETAS = (0.5, 0.999)  # of Adam, as the authors ran it
+SMOOTHING = 0.05  # of the running cross-entropy of the class
 WARM = 0.2  # the part of a cycle in which the learning rate rises
 CHECKPOINT, MODEL = "checkpoint.pt", "model.pt"
+
+MOVING = ("step", "seconds", "class_loss", "curves", "best", "before")  # beside modules and generators
 
 Facts = Mapping[str, float]
 Tell = Callable[[int, Facts], None]
@@ -99,6 +102,7 @@ class Run:
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.domain = torch.arange(2).repeat_interleave(settings.batch_size)
         self.step, self.seconds = 0, 0.0
+        self.class_loss = math.log(len(source.classes))  # of one who knows nothing
         self.curves: dict[str, list[float]] = {
             name: [] for name in ("step", "source_accuracy", "target_accuracy", "information")
         }
@@ -120,6 +124,11 @@ class Run:
         self.step += 1
         self.seconds += time.perf_counter() - begin
 
+    @property
+    def learned(self) -> float:
+        """How much of the class is known by now, from 0 to 1."""
+        return min(1.0, max(0.0, 1 - self.class_loss / math.log(len(self.source.classes))))
+
     def _batch(self) -> tuple[Tensor, Tensor]:
         """Images of both domains (2 batch_size, 3, H, W), and the labels of the source's."""
         x, y = self._drawn(self.source.train)
@@ -134,11 +143,12 @@ class Run:
         model = self.model
         z = model.features(images)  # both domains in one batch share the statistics of BatchNorm
         loss = cross_entropy(model.head(z[: len(y)]), y)
+        self.class_loss += SMOOTHING * (loss.item() - self.class_loss)
         z_domain = None
         if self.method.needs_domain_features:
             z_domain = model.domain_features(images)
             loss = loss + cross_entropy(model.domain_head(z_domain), self.domain)
-        return loss + self.method(z, z_domain, self.domain, self.step)
+        return loss + self.method(z, z_domain, self.domain, self.learned)
 
     def due(self) -> bool:
         """Whether the validation images are looked at now."""
@@ -198,12 +208,12 @@ class Run:
             getattr(self, name).load_state_dict(state[name])
         self.generator.set_state(state["generator"])
         torch.set_rng_state(state["random"])
-        for name in ("step", "seconds", "curves", "best", "before"):
+        for name in MOVING:
             setattr(self, name, state[name])
 
     def _state(self) -> dict[str, Any]:
         moving = {name: getattr(self, name).state_dict() for name in ("model", "method", "optimizer")}
-        plain = {name: getattr(self, name) for name in ("step", "seconds", "curves", "best", "before")}
+        plain = {name: getattr(self, name) for name in MOVING}
         return {**moving, **plain, "generator": self.generator.get_state(), "random": torch.get_rng_state()}
 
     def _features(self) -> dict[str, list[float]]:
