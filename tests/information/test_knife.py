@@ -103,6 +103,24 @@ def test_columns_that_are_almost_the_same() -> None:
     assert math.isfinite(float(estimator.eval()(x, y).detach()))
 
 
+def test_a_network_that_goes_far_leaves_values_and_gradients_finite() -> None:
+    """Once a single row whose scale overflowed gave a gradient that was not a number."""
+    x = torch.randn(256, 2, generator=torch.Generator().manual_seed(0))
+    estimator = ChainKNIFE(2, 2).initialize(
+        x, x + 0.5 * torch.randn(256, 2, generator=torch.Generator().manual_seed(1))
+    )
+    assert estimator.network is not None
+    with torch.no_grad():
+        estimator.trust[2:] = 1.0
+        estimator.network.last.bias.fill_(500.0)  # of moves and of log-scales
+    x.requires_grad_()
+    value = estimator(x, x.detach())
+    value.backward()
+    assert x.grad is not None
+    assert math.isfinite(value.item())
+    assert bool(torch.isfinite(x.grad).all())
+
+
 def test_the_papers_form() -> None:
     task = GaussianPair.of_information(2, 1)
     with torch.random.fork_rng():

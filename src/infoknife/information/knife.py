@@ -25,6 +25,7 @@ PERIOD = 8  # batches between two solutions for the linear parts
 WATCH = 8  # batches between two looks at how well the linear parts predict
 TRUST = 0.25  # momentum of such a look
 STILL = 0.01  # least trust in the network, from which it can come back
+SHARPEST = 8.0  # logarithm of the largest scale that the network gives an innovation: one more row must not overflow
 FAR = 10.0  # a raw condition counts up to so many standard deviations
 ALIKE = 5e-3  # ridge of the difference of raw and normal slopes, whose columns are often alike
 SIMPLER = 0.01  # nats a column by which learned kernels must be better than normal innovations, which have less noise
@@ -212,7 +213,7 @@ class ChainKNIFE(MutualInformation):
         if self.network is None:
             return self.kernels(e).view(-1, 2, t).sum(-1).T + log_det
         moves = self.network(w[:, : 2 * v]).view(-1, 2, t) * self.trust[2:, None].to(w.dtype)
-        move, log_scale = moves.unbind(1)
+        move, log_scale = moves[:, 0], moves[:, 1].clamp(max=SHARPEST)
         q = self.kernels(torch.cat([(e[:, :t] - move) * log_scale.exp(), e[:, t:]], 1)).view(-1, 2, t).sum(-1).T
         return q + log_det + torch.stack([log_scale.sum(1), torch.zeros_like(q[0])])
 

@@ -12,7 +12,7 @@ from infoknife.applications.domain_adaptation import METHODS, PAIRS, PRESETS, Se
 def test_paper_preset_has_the_papers_numbers(method: str) -> None:
     settings = Settings.preset("paper", "mnist", "mnistm", method)
     assert (settings.channels, settings.steps, settings.batch_size, settings.lr) == (64, 25_000, 128, 1e-3)
-    assert (settings.size, settings.schedule) == (32, "constant")
+    assert (settings.size, settings.schedule, settings.sigma) == (32, "constant", 1.0)
     if method not in {"source-only", "dann"}:
         assert (settings.weight, settings.joint) == (0.1, True)
 

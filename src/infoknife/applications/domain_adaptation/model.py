@@ -14,11 +14,19 @@ STAGES = 3  # sequences of three convolutions, with a noisy down-sampling betwee
 
 
 class Noise(nn.Module):
-    """Standard Gaussian noise while training, nothing after."""
+    """Gaussian noise while training, nothing after.
+
+    Args:
+        sigma: Its standard deviation.
+    """
+
+    def __init__(self, sigma: float) -> None:
+        super().__init__()
+        self.sigma = sigma
 
     def forward(self, x: Tensor) -> Tensor:
         """Add noise to x (N, channels, H, W)."""
-        return x + torch.randn_like(x) if self.training else x
+        return x + self.sigma * torch.randn_like(x) if self.training else x
 
 
 def convolutions(channels: int, out: int) -> list[nn.Module]:
@@ -31,13 +39,17 @@ def convolutions(channels: int, out: int) -> list[nn.Module]:
     return layers
 
 
-def noisy_downsampling() -> list[nn.Module]:
+def noisy_downsampling(sigma: float) -> list[nn.Module]:
     """Make the noisy down-sampling: the maximum of 2 x 2 pixels, dropout, Gaussian noise."""
-    return [nn.MaxPool2d(2), nn.Dropout(DROPOUT), Noise()]
+    return [nn.MaxPool2d(2), nn.Dropout(DROPOUT), Noise(sigma)]
 
 
-def encoder(channels: int) -> nn.Sequential:
+def encoder(channels: int, sigma: float = 1.0) -> nn.Sequential:
     """Make an encoder of images (N, 3, H, W): as many features as channels (N, channels).
+
+    Args:
+        channels: Of all convolutions; the paper has 64.
+        sigma: Deviation of the noise after each down-sampling; the paper has 1.
 
     Example:
         >>> encoder(8)(torch.zeros(2, 3, 16, 16)).shape
@@ -45,7 +57,7 @@ def encoder(channels: int) -> nn.Sequential:
     """
     layers = convolutions(3, channels)
     for _ in range(STAGES - 1):
-        layers += [*noisy_downsampling(), *convolutions(channels, channels)]
+        layers += [*noisy_downsampling(sigma), *convolutions(channels, channels)]
     network = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # quicker on a CPU
     return network
@@ -70,16 +82,17 @@ class Adapter(nn.Module):
     Args:
         channels: Of all convolutions, and the number of features; the paper has 64.
         classes: Number of classes.
+        sigma: Deviation of the noise in the encoders.
 
     Example:
         >>> Adapter(8, 10).eval()(torch.zeros(2, 3, 16, 16, dtype=torch.uint8)).shape
         torch.Size([2, 10])
     """
 
-    def __init__(self, channels: int, classes: int) -> None:
+    def __init__(self, channels: int, classes: int, sigma: float = 1.0) -> None:
         super().__init__()
-        self.phi, self.head = encoder(channels), nn.Linear(channels, classes)
-        self.domain_phi, self.domain_head = encoder(channels), nn.Linear(channels, DOMAINS)
+        self.phi, self.head = encoder(channels, sigma), nn.Linear(channels, classes)
+        self.domain_phi, self.domain_head = encoder(channels, sigma), nn.Linear(channels, DOMAINS)
 
     def forward(self, images: Tensor) -> Tensor:
         """Give the logits (N, classes) of images (N, 3, H, W) of 0 to 255."""

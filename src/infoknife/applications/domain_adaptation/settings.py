@@ -32,6 +32,7 @@ class Settings:
         method: ``"source-only"``, an estimator's name for ``mi``, or ``"dann"``.
         seed: Of everything random.
         channels: Of the encoders, and the number of their features.
+        sigma: Deviation of the noise that the encoders add after each down-sampling.
         size: Images are brought to size x size pixels.
         steps: Of training.
         batch_size: Images of each domain in a step.
@@ -56,6 +57,7 @@ class Settings:
     method: str = "knife"
     seed: int = 0
     channels: int = 64
+    sigma: float = 1.0
     size: int = 32
     steps: int = 25_000
     batch_size: int = 128
@@ -77,7 +79,7 @@ class Settings:
             check_count(name, getattr(self, name))
         if check_count("size", self.size) < 4:
             raise ValueError(f"size is {self.size}; expected at least 4 pixels, as they are halved twice")
-        for name in ("noise", "domain_noise"):
+        for name in ("sigma", "noise", "domain_noise"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected 0 or more deviations")
         if self.lr <= 0 or self.weight < 0:
@@ -119,8 +121,8 @@ class Settings:
 
 
 CPU: dict[str, Any] = {
-    **{"channels": 16, "size": 16, "steps": 1000, "batch_size": 32, "every": 250, "lr": 2e-3, "schedule": "cycle"},
-    **{"ramp": True, "noise": 0.5, "domain_noise": 1.0},
+    **{"channels": 16, "sigma": 0.5, "size": 16, "steps": 700, "batch_size": 32, "every": 100},
+    **{"lr": 4e-3, "schedule": "cycle", "weight": 0.3, "ramp": True, "noise": 0.2, "domain_noise": 1.0},
 }
 PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {

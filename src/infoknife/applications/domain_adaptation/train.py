@@ -95,7 +95,7 @@ class Run:
 
     def __init__(self, settings: Settings, source: Domain, target: Domain) -> None:
         self.settings, self.source, self.target = settings, source, target
-        self.model, self.method = Adapter(settings.channels, len(source.classes)), make(settings)
+        self.model, self.method = Adapter(settings.channels, len(source.classes), settings.sigma), make(settings)
         groups = [{"params": list(self.model.parameters())}, *self.method.parameter_groups(settings.lr)]
         self.optimizer = torch.optim.Adam(groups, lr=settings.lr, betas=BETAS, fused=True)
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
