@@ -198,9 +198,15 @@ def test_guide_to_the_integrations() -> None:
     assert names["rounds"] == names["calls"] == 8
 
 
+def test_guide_to_domain_adaptation(capsys: pytest.CaptureFixture[str]) -> None:
+    names = run_all(GUIDE / "domain-adaptation.md")
+    assert capsys.readouterr().out == "['information', 'source_accuracy', 'step', 'target_accuracy']\n"
+    assert names["adapted"].model(names["target"].test.x[:2]).shape == (2, 10)
+
+
 def test_every_guide_is_tried() -> None:
     tried = {"data.md", "scikit-learn.md", "measure.md", "train.md", "conditional.md", "starts.md", "infinite.md"}
-    tried |= {"information.md", "experiments.md", "regularizer.md", "integrations.md"}
+    tried |= {"information.md", "experiments.md", "regularizer.md", "integrations.md", "domain-adaptation.md"}
     assert {page.name for page in GUIDE.glob("*.md") if blocks(page)} == tried
 
 

@@ -55,8 +55,8 @@ def test_a_run_ends_with_numbers_a_record_and_a_model(data: Path) -> None:
 
 def test_the_bar_tells_accuracies_and_information(data: Path) -> None:
     result = CliRunner(env={"COLUMNS": "200"}).invoke(app, _flags(data))
-    assert "table3 knife dark-light #0" in result.stderr
-    for word in ("source 0.", "target 0.", "MI "):
+    assert "knife dark-light #0" in result.stderr
+    for word in ("src 0.", "tgt 0.", "MI "):
         assert word in result.stderr
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from infoknife.cli.messages import cannot_write, fail
 from infoknife.cli.trials import check_data
@@ -20,7 +20,7 @@ __all__ = ["run_in_sight"]
 
 Facts = Mapping[str, float]
 Tell = Callable[[int, Facts], None]
-SHOWN = {"source_accuracy": "source {:.3f}", "target_accuracy": "target {:.3f}", "information": "MI {:.2f}"}
+SHOWN = {"source_accuracy": "src {:.2f}", "target_accuracy": "tgt {:.2f}", "information": "MI {:.2f}"}
 
 
 def run_in_sight(
@@ -73,10 +73,11 @@ def _both(show: Tell, write: Tell) -> Tell:
 
 @contextmanager
 def _bar(trial: "Trial") -> Iterator[Tell]:
-    columns = TextColumn("{task.description}"), BarColumn(24), MofNCompleteColumn(), TimeElapsedColumn()
-    more = TimeRemainingColumn(), TextColumn("{task.fields[note]}")
-    with Progress(*columns, *more, console=Console(stderr=True), redirect_stdout=False) as progress:
-        bar = progress.add_task(trial.title, total=trial.steps, note="")
+    columns = TextColumn("{task.description}"), BarColumn(10), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(
+        *columns, TextColumn("{task.fields[note]}"), console=Console(stderr=True), redirect_stdout=False
+    ) as progress:
+        bar = progress.add_task(trial.title.removeprefix(f"{trial.experiment} "), total=trial.steps, note="")
 
         def show(step: int, facts: Facts) -> None:
             progress.update(bar, completed=step)
