@@ -3,35 +3,23 @@
 from collections.abc import Callable
 
 import torch
-from torch import Tensor
 
 from benchmarks.rows import Bar, Row
 from benchmarks.timing import best
 from infoknife.applications.domain_adaptation import Domain, Images, Settings
-from infoknife.applications.domain_adaptation.methods import Method
 from infoknife.applications.domain_adaptation.train import Run
 
 BLOCK = 32  # steps that are timed together: some of the estimator's work is done every few
 IMAGES, CLASSES = 512, 10
 
 
-class BothEncoders(Method):
-    """No term, with the domain encoder trained all the same."""
-
-    needs_domain_features = True
-
-    def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
-        return z.new_zeros(())
-
-
 def knife_against_source_only(preset: str, rounds: int, most: float) -> Row:
     """How much longer a step takes with the information in the loss."""
-    settings = Settings.preset(preset, "source", "target", "knife")
-    runs = [Run(settings, _domain(settings.size, 0), _domain(settings.size, 1)) for _ in range(2)]
-    runs[1].method = BothEncoders()
-    seconds = dict(zip(("knife", "source-only"), best([_steps(run) for run in runs], rounds), strict=True))
+    settings = {method: Settings.preset(preset, "source", "target", method) for method in ("knife", "source-only")}
+    runs = [Run(own, _domain(own.size, 0), _domain(own.size, 1)) for own in settings.values()]
+    seconds = dict(zip(settings, best([_steps(run) for run in runs], rounds), strict=True))
     value = seconds["knife"] / seconds["source-only"]
-    size = f"{2 * settings.batch_size}, {settings.channels} channels"
+    size = f"{2 * settings['knife'].batch_size}, {settings['knife'].channels} channels"
     each = {name: value / BLOCK for name, value in seconds.items()}
     return Row("step of domain adaptation to source-only", size, value, "x", Bar(most, False), each)
 

@@ -76,6 +76,12 @@ def test_methods_and_seeds_are_chosen(tmp_path: Path, monkeypatch: pytest.Monkey
     assert sorted(found) == [("doe", 0), ("doe", 2), ("doe", 3), ("doe", 4)]
 
 
+def test_our_numbers_are_printed_beside_the_papers(tmp_path: Path) -> None:
+    result = run(*CHOSEN, "--seeds", "0", "--jobs", 1, "--out", tmp_path)
+    (row,) = [line for line in result.stdout.splitlines() if "0.8388 ± 1.0045" in line]
+    assert row.split()[:2] == ["DoE", "10"]
+
+
 # bad input
 
 

@@ -1,12 +1,20 @@
 """``infoknife reproduce``: run the paper's experiments, resumable, with what is left in sight."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from infoknife.cli.messages import fail
 from infoknife.cli.trials import numbers, run_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rich.table import Table as RichTable
+
+    from infoknife.experiments.report.tables import Table
+    from infoknife.experiments.summary import Record
 
 __all__ = ["reproduce"]
 
@@ -39,8 +47,38 @@ def reproduce(
         wanted = experiments.select(name, preset, methods=chosen, seeds=numbers("seeds", seeds), pairs=both)
     except ValueError as error:
         raise fail("reproduce", str(error)) from None
-    run_all("reproduce", wanted, experiments.Store(out), jobs=jobs, retry=retry, data=data)
+    _print(run_all("reproduce", wanted, experiments.Store(out), jobs=jobs, retry=retry, data=data))
     typer.echo(f"Report: infoknife report {out}")
+
+
+def _print(records: "Sequence[Record]") -> None:
+    """Print our numbers beside the paper's, where an experiment has one table that says it all."""
+    from rich.console import Console
+
+    from infoknife.experiments.report import adaptation, contents
+    from infoknife.experiments.summary import by
+
+    tables: dict[str, Callable[[Sequence[Record]], Table]] = {
+        **dict.fromkeys(("table1", "fig2-triangle8", "triangle20"), contents.error_means),
+        **dict.fromkeys(("table3", "table3-networks"), adaptation.accuracy),
+    }
+    for name, own in by(records, lambda record: str(record["experiment"])).items():
+        if name in tables and (table := tables[name](own)).rows:
+            Console().print(_rich(table))
+
+
+def _rich(table: "Table") -> "RichTable":
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table as RichTable
+
+    shown = RichTable(title=escape(table.caption), box=SIMPLE_HEAD, title_justify="left")
+    for column, name in enumerate(table.head):
+        shown.add_column(escape(name), justify="left" if column < table.left else "right")
+    for number, row in enumerate(table.rows):
+        cells = (escape(text) for text in row)
+        shown.add_row(*(f"[bold]{text}[/]" if (number, i) in table.best else text for i, text in enumerate(cells)))
+    return shown
 
 
 def _list() -> None:

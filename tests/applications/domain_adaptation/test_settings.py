@@ -12,7 +12,7 @@ from infoknife.applications.domain_adaptation import METHODS, PAIRS, PRESETS, Se
 def test_paper_preset_has_the_papers_numbers(method: str) -> None:
     settings = Settings.preset("paper", "mnist", "mnistm", method)
     assert (settings.channels, settings.steps, settings.batch_size, settings.lr) == (64, 25_000, 128, 1e-3)
-    assert (settings.size, settings.schedule, settings.sigma) == (32, "constant", 1.0)
+    assert (settings.size, settings.schedule, settings.sigma, settings.dropout) == (32, "constant", 1.0, 0.5)
     if method not in {"source-only", "dann"}:
         assert (settings.weight, settings.joint) == (0.1, True)
 
@@ -51,6 +51,7 @@ def test_there_are_six_pairs() -> None:
         ({"lr": 0.0}, "lr is 0.0 .* expected lr above 0"),
         ({"weight": -1.0}, "weight -1.0; expected"),
         ({"noise": -1.0}, "noise is -1.0"),
+        ({"dropout": 1.0}, "dropout is 1.0; expected a part"),
     ],
 )
 def test_what_cannot_be_run_is_refused(changes: dict[str, Any], message: str) -> None:

@@ -152,7 +152,7 @@ def test_what_is_learned_is_told_to_the_method() -> None:
     assert run.learned == 0
     for _ in range(60):
         run.advance()
-    assert run.learned == pytest.approx(1 - run.class_loss / math.log(2))
+    assert run.learned == pytest.approx((0.9 - run.class_loss / math.log(2)) / 0.9)
     assert run.learned > 0.2
 
 

@@ -50,9 +50,12 @@ class Method(nn.Module, ABC):
 
 @final
 class SourceOnly(Method):
-    """No term at all: a classifier of the source, whose batches hold the target's images for BatchNorm's sake."""
+    """No term: a classifier of the source, whose batches hold the target's images for BatchNorm's sake.
 
-    needs_domain_features = False
+    The domain encoder is trained beside it all the same, so that the time of a step is that of a term less.
+    """
+
+    needs_domain_features = True
 
     def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
         """Give zero."""

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 __all__ = ["Adapter", "encoder", "standardized"]
 
 SLOPE = 0.1  # of LeakyReLU
-DROPOUT = 0.5
 DOMAINS = 2
 STAGES = 3  # sequences of three convolutions, with a noisy down-sampling between them
 
@@ -39,17 +38,18 @@ def convolutions(channels: int, out: int) -> list[nn.Module]:
     return layers
 
 
-def noisy_downsampling(sigma: float) -> list[nn.Module]:
+def noisy_downsampling(sigma: float, dropout: float) -> list[nn.Module]:
     """Make the noisy down-sampling: the maximum of 2 x 2 pixels, dropout, Gaussian noise."""
-    return [nn.MaxPool2d(2), nn.Dropout(DROPOUT), Noise(sigma)]
+    return [nn.MaxPool2d(2), nn.Dropout(dropout), Noise(sigma)]
 
 
-def encoder(channels: int, sigma: float = 1.0) -> nn.Sequential:
+def encoder(channels: int, sigma: float = 1.0, dropout: float = 0.5) -> nn.Sequential:
     """Make an encoder of images (N, 3, H, W): as many features as channels (N, channels).
 
     Args:
         channels: Of all convolutions; the paper has 64.
         sigma: Deviation of the noise after each down-sampling; the paper has 1.
+        dropout: Part of the numbers that are dropped there; the paper has 0.5.
 
     Example:
         >>> encoder(8)(torch.zeros(2, 3, 16, 16)).shape
@@ -57,7 +57,7 @@ def encoder(channels: int, sigma: float = 1.0) -> nn.Sequential:
     """
     layers = convolutions(3, channels)
     for _ in range(STAGES - 1):
-        layers += [*noisy_downsampling(sigma), *convolutions(channels, channels)]
+        layers += [*noisy_downsampling(sigma, dropout), *convolutions(channels, channels)]
     network = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # quicker on a CPU
     return network
@@ -83,16 +83,17 @@ class Adapter(nn.Module):
         channels: Of all convolutions, and the number of features; the paper has 64.
         classes: Number of classes.
         sigma: Deviation of the noise in the encoders.
+        dropout: Part of the numbers that they drop.
 
     Example:
         >>> Adapter(8, 10).eval()(torch.zeros(2, 3, 16, 16, dtype=torch.uint8)).shape
         torch.Size([2, 10])
     """
 
-    def __init__(self, channels: int, classes: int, sigma: float = 1.0) -> None:
+    def __init__(self, channels: int, classes: int, sigma: float = 1.0, dropout: float = 0.5) -> None:
         super().__init__()
-        self.phi, self.head = encoder(channels, sigma), nn.Linear(channels, classes)
-        self.domain_phi, self.domain_head = encoder(channels, sigma), nn.Linear(channels, DOMAINS)
+        self.phi, self.head = encoder(channels, sigma, dropout), nn.Linear(channels, classes)
+        self.domain_phi, self.domain_head = encoder(channels, sigma, dropout), nn.Linear(channels, DOMAINS)
 
     def forward(self, images: Tensor) -> Tensor:
         """Give the logits (N, classes) of images (N, 3, H, W) of 0 to 255."""

@@ -21,6 +21,7 @@ from infoknife.applications.domain_adaptation.settings import Settings
 __all__ = ["Adapted", "adapt", "load_model"]
 
 BETAS = (0.5, 0.999)  # of Adam, as the authors ran it
+FIRST = 0.1  # of the class to be known before anything is to be forgotten
 SMOOTHING = 0.05  # of the running cross-entropy of the class
 WARM = 0.2  # the part of a cycle in which the learning rate rises
 CHECKPOINT, MODEL = "checkpoint.pt", "model.pt"
@@ -95,7 +96,10 @@ class Run:
 
     def __init__(self, settings: Settings, source: Domain, target: Domain) -> None:
         self.settings, self.source, self.target = settings, source, target
-        self.model, self.method = Adapter(settings.channels, len(source.classes), settings.sigma), make(settings)
+        self.model, self.method = (
+            Adapter(settings.channels, len(source.classes), settings.sigma, settings.dropout),
+            make(settings),
+        )
         groups = [{"params": list(self.model.parameters())}, *self.method.parameter_groups(settings.lr)]
         self.optimizer = torch.optim.Adam(groups, lr=settings.lr, betas=BETAS, fused=True)
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
@@ -126,8 +130,9 @@ class Run:
 
     @property
     def learned(self) -> float:
-        """How much of the class is known by now, from 0 to 1."""
-        return min(1.0, max(0.0, 1 - self.class_loss / math.log(len(self.source.classes))))
+        """How much of the class is known by now, from 0 to 1; a first tenth is taken for nothing."""
+        known = 1 - self.class_loss / math.log(len(self.source.classes))
+        return min(1.0, max(0.0, (known - FIRST) / (1 - FIRST)))
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """Images of both domains (2 batch_size, 3, H, W), and the labels of the source's."""
