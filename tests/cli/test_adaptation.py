@@ -116,6 +116,7 @@ def test_tensorboard_gets_curves_and_health(data: Path) -> None:
         ({"preset": "gpu"}, ("preset is 'gpu'", "'cpu'")),
         ({"source": "grey"}, ("there is no grey.npz", "dark.npz, light.npz")),
         ({"source": "light"}, ("source and target are both 'light'",)),
+        ({"device": "gpu"}, ("device is 'gpu'; expected cpu, or cuda where there is one",)),
         ({"lr": 0}, ("lr is 0.0", "above 0")),
     ],
 )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["domain_adaptation"]
 
-EXPERIMENT = "table3"
+EXPERIMENT, COMMAND = "table3", "train domain-adaptation"
 
 
 def domain_adaptation(
@@ -34,6 +34,7 @@ def domain_adaptation(
     layer_norm: Annotated[
         bool | None, typer.Option("--layer-norm/--no-layer-norm", help="Whether the MI network has LayerNorm.")
     ] = None,
+    device: Annotated[str, typer.Option(help="Where the networks are: cpu, or cuda.")] = "cpu",
     threads: Annotated[int, typer.Option(min=0, help="Threads of torch; 0: one for every core.")] = 0,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write curves for TensorBoard as well.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of the record, checkpoints and the model.")] = Path(
@@ -53,7 +54,7 @@ def domain_adaptation(
     network = {"activation": activation, "layer_norm": layer_norm}
     changes["estimator"] = {name: value for name, value in network.items() if value is not None}
     trial = _trial(preset, source, target, method, seed, changes)
-    record = run_in_sight("train domain-adaptation", trial, out, data=data, threads=threads, tensorboard=tensorboard)
+    record = run_in_sight(COMMAND, trial, out, data=data, device=device, threads=threads, tensorboard=tensorboard)
     results = record["results"]
     typer.echo(f"{method}, {source} -> {target}, seed {seed}: accuracy on the target's test images")
     typer.echo(f"  {results['accuracy']:.4f}  best target validation, step {results['best_step']}")
@@ -62,7 +63,7 @@ def domain_adaptation(
     if "information" in results:
         typer.echo(f"I(class features; domain features) = {results['information']:.3f} nats at the end")
     for message in results.get("messages", ()):
-        typer.echo(f"infoknife train domain-adaptation: {message}", err=True)
+        typer.echo(f"infoknife {COMMAND}: {message}", err=True)
     typer.echo(f"Model:  {out / trial.folder / 'model.pt'}")
     typer.echo(f"Report: infoknife report {out}")
 
@@ -74,5 +75,5 @@ def _trial(preset: str, source: str, target: str, method: str, seed: int, change
     try:
         settings = Settings.preset(preset, source, target, method, seed, **changes)
     except ValueError as error:
-        raise fail("train domain-adaptation", str(error)) from None
+        raise fail(COMMAND, str(error)) from None
     return Trial(EXPERIMENT, preset, settings.arguments())

@@ -30,6 +30,7 @@ def reproduce(
     methods: Annotated[str | None, typer.Option(help="Methods, separated by commas; all if not given.")] = None,
     pairs: Annotated[str | None, typer.Option(help="Pairs of domains, as mnist-mnistm; all if not given.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of the data sets, for the applications.")] = None,
+    device: Annotated[str, typer.Option(help="Where the applications' networks are: cpu, or cuda.")] = "cpu",
     retry: Annotated[bool, typer.Option("--retry", help="Run failed trials again.")] = False,
 ) -> None:
     """Run an experiment of the paper; the same command goes on where it was stopped.
@@ -47,7 +48,7 @@ def reproduce(
         wanted = experiments.select(name, preset, methods=chosen, seeds=numbers("seeds", seeds), pairs=both)
     except ValueError as error:
         raise fail("reproduce", str(error)) from None
-    _print(run_all("reproduce", wanted, experiments.Store(out), jobs=jobs, retry=retry, data=data))
+    _print(run_all("reproduce", wanted, experiments.Store(out), jobs=jobs, retry=retry, data=data, device=device))
     typer.echo(f"Report: infoknife report {out}")
 
 

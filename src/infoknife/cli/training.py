@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from infoknife.cli.messages import cannot_write, fail
-from infoknife.cli.trials import check_data
+from infoknife.cli.trials import check_data, check_device
 
 if TYPE_CHECKING:
     from infoknife.experiments import Trial
@@ -24,7 +24,7 @@ SHOWN = {"source_accuracy": "src {:.2f}", "target_accuracy": "tgt {:.2f}", "info
 
 
 def run_in_sight(
-    command: str, trial: "Trial", out: Path, *, data: Path | None, threads: int, tensorboard: bool
+    command: str, trial: "Trial", out: Path, *, data: Path | None, device: str, threads: int, tensorboard: bool
 ) -> dict[str, Any]:
     """Run a trial with a bar on stderr, and give its record; one that is there is read.
 
@@ -33,6 +33,7 @@ def run_in_sight(
         trial: What is run.
         out: The results folder; checkpoints, model and record go to the trial's folder in it.
         data: The folder of the user's own data.
+        device: Where the networks are.
         threads: Of torch; 0 for one on every core.
         tensorboard: Whether curves go to ``tensorboard`` in the trial's folder.
     """
@@ -40,6 +41,7 @@ def run_in_sight(
     from infoknife.experiments.runner import run_trial
 
     check_data(command, [trial], data)
+    check_device(command, device)
     store = Store(out)
     try:
         for note in [*store.prepare([trial]), *store.retry([trial])]:
@@ -48,7 +50,7 @@ def run_in_sight(
             typer.echo(f"infoknife {command}: this run is on record in {store.folder(trial)}", err=True)
         with _bar(trial) as show, _board(command, store.folder(trial) if tensorboard else None) as write:
             threads = threads or os.cpu_count() or 1
-            _, fate = run_trial(trial, store, data=data, threads=threads, tell=_both(show, write))
+            _, fate = run_trial(trial, store, data=data, device=device, threads=threads, tell=_both(show, write))
     except KeyboardInterrupt:
         typer.echo(f"infoknife {command}: stopped; the same command goes on from the last checkpoint", err=True)
         raise typer.Exit(130) from None

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import typer
 from rich.console import Console
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from infoknife.experiments import Store, Trial
     from infoknife.experiments.store import Record
 
-__all__ = ["Display", "check_data", "numbers", "run_all", "seconds_left"]
+__all__ = ["Display", "check_data", "check_device", "numbers", "run_all", "seconds_left"]
 
 PAUSE = 0.5  # seconds between two looks at the running trials
 LEAST = 10  # steps after which a running trial has shown its pace
 
 
 def run_all(
-    command: str, trials: "list[Trial]", store: "Store", *, jobs: int, retry: bool, data: Path | None = None
+    command: str, trials: "list[Trial]", store: "Store", *, jobs: int, retry: bool, **where: Any
 ) -> "list[Record]":
     """Run what has no record yet, in sight, and say in the end what is on record and what failed.
 
@@ -35,12 +35,13 @@ def run_all(
         store: Where records go.
         jobs: How many run at once; 0 for one on every core.
         retry: Whether trials that failed before run again.
-        data: The folder of the user's own data.
+        **where: ``data``, the folder of the user's own data, and ``device``, where networks are.
     """
-    check_data(command, trials, data)
+    check_data(command, trials, where.get("data"))
+    check_device(command, where.get("device", "cpu"))
     for note in _prepared(command, store, trials, retry):
         typer.echo(f"infoknife {command}: {note}", err=True)
-    _run(command, trials, store, jobs, data)
+    _run(command, trials, store, jobs, **where)
     records = [record for trial in trials if (record := store.record(trial)) is not None]
     failed = [(trial, record) for trial in trials if (record := store.record(trial)) and record["status"] == "failed"]
     typer.echo(f"{len(records)} of {len(trials)} trials on record in {store.root}, {len(failed)} failed")
@@ -61,6 +62,16 @@ def check_data(command: str, trials: "Iterable[Trial]", data: Path | None) -> No
                 check(trial.arguments, data)
     except (ValueError, OSError, ModuleNotFoundError) as error:
         raise fail(command, str(error)) from None
+
+
+def check_device(command: str, device: str) -> None:
+    """Stop before any work if there is no such device."""
+    import torch
+
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError):  # of torch, by what is wrong with it
+        raise fail(command, f"device is {device!r}; expected cpu, or cuda where there is one") from None
 
 
 def numbers(name: str, text: str | None) -> list[int] | None:
@@ -88,12 +99,12 @@ def _prepared(command: str, store: "Store", trials: "list[Trial]", retry: bool) 
         raise cannot_write(command, error, store.root) from None
 
 
-def _run(command: str, trials: "list[Trial]", store: "Store", jobs: int, data: Path | None) -> None:
+def _run(command: str, trials: "list[Trial]", store: "Store", jobs: int, **where: Any) -> None:
     from infoknife.experiments import run
 
     try:
         with Display(trials, store, jobs) as display:
-            for trial, fate in run(trials, store, jobs=display.jobs, data=data):
+            for trial, fate in run(trials, store, jobs=display.jobs, **where):
                 display.ended(trial, fate)
     except KeyboardInterrupt:
         typer.echo(f"infoknife {command}: stopped; the same command goes on from here", err=True)
@@ -101,8 +112,8 @@ def _run(command: str, trials: "list[Trial]", store: "Store", jobs: int, data: P
     except ModuleNotFoundError as error:  # joblib, for several jobs
         raise fail(command, str(error)) from None
     except OSError as error:
-        where, reason = error.filename or store.root, error.strerror or error
-        raise fail(command, f"{where}: {reason}; finished trials are kept") from None
+        path, reason = error.filename or store.root, error.strerror or error
+        raise fail(command, f"{path}: {reason}; finished trials are kept") from None
 
 
 class Display:

@@ -26,7 +26,7 @@ PAUSE = 0.5  # seconds between reports of a running trial
 
 
 def run(
-    trials: Iterable[Trial], store: Store, *, jobs: int = 1, data: Path | None = None
+    trials: Iterable[Trial], store: Store, *, jobs: int = 1, data: Path | None = None, device: str = "cpu"
 ) -> Iterator[tuple[Trial, str]]:
     """Run what has not been run, and yield each trial with its fate as it ends.
 
@@ -37,6 +37,7 @@ def run(
         store: Where records go; ``prepare`` it first.
         jobs: How many trials run at once, each on one core.
         data: The folder of the user's own data, for experiments that need some.
+        device: Where networks are, for experiments that train large ones.
 
     Raises:
         ModuleNotFoundError: There are several jobs, and joblib is not installed.
@@ -45,12 +46,14 @@ def run(
     """
     wanted = [trial for trial in trials if store.record(trial) is None]
     if jobs == 1 or len(wanted) <= 1:
-        yield from (run_trial(trial, store, data=data) for trial in wanted)
+        yield from (run_trial(trial, store, data=data, device=device) for trial in wanted)
         return
-    yield from _parallel(wanted, store, jobs, data)
+    yield from _parallel(wanted, store, jobs, data, device)
 
 
-def _parallel(wanted: list[Trial], store: Store, jobs: int, data: Path | None) -> Iterator[tuple[Trial, str]]:
+def _parallel(
+    wanted: list[Trial], store: Store, jobs: int, data: Path | None, device: str
+) -> Iterator[tuple[Trial, str]]:
     try:
         from joblib import Parallel, delayed
     except ModuleNotFoundError:
@@ -61,15 +64,15 @@ def _parallel(wanted: list[Trial], store: Store, jobs: int, data: Path | None) -
         n_jobs=jobs, backend="loky", return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
     )
     try:
-        yield from workers(delayed(_run_in_worker)(trial, store, data, os.getpid()) for trial in wanted)
+        yield from workers(delayed(_run_in_worker)(trial, store, data, device, os.getpid()) for trial in wanted)
     except BrokenExecutor as error:
         raise ChildProcessError("a worker was killed, perhaps for lack of memory; choose fewer jobs") from error
 
 
-def _run_in_worker(trial: Trial, store: Store, data: Path | None, parent: int) -> tuple[Trial, str]:
+def _run_in_worker(trial: Trial, store: Store, data: Path | None, device: str, parent: int) -> tuple[Trial, str]:
     if os.getpid() != parent:
         _end_with(parent)
-    return run_trial(trial, store, data=data)
+    return run_trial(trial, store, data=data, device=device)
 
 
 @functools.cache  # once in a worker
@@ -89,6 +92,7 @@ def run_trial(
     store: Store,
     *,
     data: Path | None = None,
+    device: str = "cpu",
     threads: int = 1,
     tell: Callable[[int, Facts], None] = lambda step, facts: None,
 ) -> tuple[Trial, str]:
@@ -98,6 +102,7 @@ def run_trial(
         trial: What is run.
         store: Where its record goes.
         data: The folder of the user's own data.
+        device: Where networks are.
         threads: Of torch, while it runs.
         tell: Told of every step, beside the store.
     """
@@ -109,7 +114,7 @@ def run_trial(
             torch.set_num_threads(threads)
             reporter = _Reporter(trial, store, tell)
             try:
-                record = _record(trial, Desk(reporter, store.folder(trial), data))
+                record = _record(trial, Desk(reporter, store.folder(trial), data, device))
             finally:
                 torch.set_num_threads(before)
             store.write(trial, record)

@@ -29,6 +29,7 @@ class Desk:
         tell: Told of the steps that are done, and of what is known by then.
         folder: Where a long trial may leave checkpoints and what else it makes; None for nowhere.
         data: The folder of the user's own data; None for none.
+        device: Where the networks of a long trial are, as ``"cuda"``.
 
     Example:
         >>> Desk(lambda step, facts: print(step, facts))(10, accuracy=0.5)
@@ -38,6 +39,7 @@ class Desk:
     tell: Callable[[int, Facts], None]
     folder: Path | None = None
     data: Path | None = None
+    device: str = "cpu"
 
     def __call__(self, step: int, **facts: float) -> None:
         """Tell of a step."""

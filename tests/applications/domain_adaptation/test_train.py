@@ -156,15 +156,6 @@ def test_what_is_learned_is_told_to_the_method() -> None:
     assert run.learned > 0.2
 
 
-def test_the_cycle_rises_and_falls() -> None:
-    one = settings(steps=100, schedule="cycle")
-    factors = [train._factor(one, step) for step in range(100)]
-    assert factors.index(max(factors)) == pytest.approx(19, abs=1)
-    assert max(factors) == pytest.approx(1, abs=0.02)
-    assert factors[0] < 0.06
-    assert factors[-1] < 0.02
-
-
 def test_a_loss_that_is_not_finite_ends_the_run() -> None:
     with pytest.raises(FloatingPointError, match=r"the loss of step \d+ is nan; a smaller lr may help"):
         adapt(settings("source-only", lr=1e30), SOURCE, TARGET)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from infoknife.applications.domain_adaptation import METHODS, PAIRS, Settings
+from infoknife.applications.domain_adaptation import METHODS, PAIRS, Adapted, Adapter, Settings
 from infoknife.experiments import Store, Trial, get, run, select
 from infoknife.experiments.trial import Desk
 
@@ -52,6 +52,19 @@ def test_a_trial_leaves_a_record_and_a_model(tmp_path: Path) -> None:
     assert set(record["curves"]) == {"step", "source_accuracy", "target_accuracy", "information"}
     assert (store.folder(trial) / "model.pt").exists()
     assert trial.title == "table3 doe digits-mnist5k #0"
+
+
+def test_a_desk_says_where_the_networks_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def adapt(*_: object, device: str, **__: object) -> Adapted:
+        seen.append(device)
+        return Adapted(Adapter(2, 2), {}, {})
+
+    monkeypatch.setattr("infoknife.applications.domain_adaptation.adapt", adapt)
+    arguments = Settings.preset("quick", "digits", "mnist5k", "doe", size=8).arguments()
+    get("table3").run(arguments, Desk(lambda step, facts: None, device="cuda:1"))
+    assert seen == ["cuda:1"]
 
 
 def test_steps_are_told() -> None:

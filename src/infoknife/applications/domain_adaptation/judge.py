@@ -1,7 +1,5 @@
 """How good a model is, and what its features look like."""
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor
 
@@ -17,12 +15,12 @@ DIGITS = 3  # of their coordinates
 
 def accuracy(model: Adapter, images: Images) -> float:
     """Give the part of images whose class is found."""
-    return (torch.cat(list(_predicted(model, images.x))) == images.y).float().mean().item()
+    return (_predicted(model, images.x) == images.y).float().mean().item()
 
 
 def confusion(model: Adapter, images: Images, classes: int) -> list[list[int]]:
     """Count images by true class (rows) and predicted class (columns)."""
-    pairs = images.y * classes + torch.cat(list(_predicted(model, images.x)))
+    pairs = images.y * classes + _predicted(model, images.x)
     table: list[list[int]] = torch.bincount(pairs, minlength=classes**2).reshape(classes, classes).tolist()
     return table
 
@@ -37,7 +35,7 @@ def principal_components(model: Adapter, source: Images, target: Images) -> dict
     """
     parts = [_some(images) for images in (source, target)]
     was, _ = model.training, model.eval()
-    z = torch.cat([model.features(part.x) for part in parts]).double()
+    z = torch.cat([model.features(part.x.to(model.head.weight.device)) for part in parts]).double().cpu()
     model.train(was)
     z = z - z.mean(0)
     u, s, v = torch.linalg.svd(z, full_matrices=False)
@@ -55,9 +53,10 @@ def _some(images: Images) -> Images:
 
 
 @torch.no_grad()
-def _predicted(model: Adapter, x: Tensor) -> Iterator[Tensor]:
-    was = model.training
+def _predicted(model: Adapter, x: Tensor) -> Tensor:
+    """Classes of images (N, 3, H, W), back on the CPU."""
+    was, device = model.training, model.head.weight.device
     model.eval()
-    for block in x.split(BLOCK):
-        yield model(block).argmax(1)
+    classes = [model(block.to(device)).argmax(1).cpu() for block in x.split(BLOCK)]
     model.train(was)
+    return torch.cat(classes)

@@ -15,9 +15,17 @@ HIDDEN = 64  # of the adversary
 
 
 class Method(nn.Module, ABC):
-    """A term for the loss of the class encoder."""
+    """A term for the loss of the class encoder.
+
+    Args:
+        settings: Those of the run.
+    """
 
     needs_domain_features: bool
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.settings = settings
 
     @abstractmethod
     def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
@@ -78,8 +86,7 @@ class Disentangled(Method):
     needs_domain_features = True
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__()
-        self.settings = settings
+        super().__init__(settings)
         estimator = mi(settings.method, settings.channels, settings.channels, **settings.estimator)
         self.regularizer = Regularizer(
             estimator,
@@ -158,14 +165,16 @@ class Adversary(Method):
     needs_domain_features = False
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__()
-        self.settings = settings
+        super().__init__(settings)
         self.discriminator = nn.Sequential(nn.Linear(settings.channels, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 2))
 
     def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
         """Give the adversary's own loss in nats."""
         weight = self.settings.weight * (learned if self.settings.ramp else 1.0)
         return nn.functional.cross_entropy(self.discriminator(_reversed(z, weight)), domain)
+
+
+OTHERS: dict[str, type[SourceOnly] | type[Adversary]] = {"source-only": SourceOnly, "dann": Adversary}
 
 
 def make(settings: Settings) -> Method:
@@ -175,8 +184,4 @@ def make(settings: Settings) -> Method:
         >>> type(make(Settings(method="dann"))).__name__
         'Adversary'
     """
-    if settings.method == "source-only":
-        return SourceOnly()
-    if settings.method == "dann":
-        return Adversary(settings)
-    return Disentangled(settings)
+    return OTHERS.get(settings.method, Disentangled)(settings)

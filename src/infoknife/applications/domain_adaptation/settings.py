@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Self
 
+from infoknife.applications.domain_adaptation.schedules import SCHEDULES
 from infoknife.inputs import check_count, one_of
 
 __all__ = ["METHODS", "PAIRS", "PRESETS", "Settings"]
@@ -18,7 +19,6 @@ PAIRS = (
     ("cifar10", "stl10"),
     ("svhn", "mnist"),
 )
-SCHEDULES = ("constant", "cycle")
 HIDDEN = 64  # of the paper's MI networks
 
 
@@ -76,7 +76,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         one_of("method", self.method, METHODS)
-        one_of("schedule", self.schedule, SCHEDULES)
+        one_of("schedule", self.schedule, tuple(SCHEDULES))
         for name in ("channels", "steps", "batch_size", "every"):
             check_count(name, getattr(self, name))
         if check_count("size", self.size) < 4:

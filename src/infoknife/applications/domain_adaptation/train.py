@@ -16,6 +16,7 @@ from infoknife.applications.domain_adaptation.data import Domain, Images
 from infoknife.applications.domain_adaptation.judge import accuracy, confusion, principal_components
 from infoknife.applications.domain_adaptation.methods import make
 from infoknife.applications.domain_adaptation.model import Adapter
+from infoknife.applications.domain_adaptation.schedules import SCHEDULES
 from infoknife.applications.domain_adaptation.settings import Settings
 
 __all__ = ["Adapted", "adapt", "load_model"]
@@ -23,7 +24,6 @@ __all__ = ["Adapted", "adapt", "load_model"]
 BETAS = (0.5, 0.999)  # of Adam, as the authors ran it
 FIRST = 0.1  # of the class to be known before anything is to be forgotten
 SMOOTHING = 0.05  # of the running cross-entropy of the class
-WARM = 0.2  # the part of a cycle in which the learning rate rises
 CHECKPOINT, MODEL = "checkpoint.pt", "model.pt"
 
 MOVING = ("step", "seconds", "class_loss", "curves", "best", "before")  # beside modules and generators
@@ -47,6 +47,7 @@ def adapt(
     *,
     folder: Path | None = None,
     tell: Tell | None = None,
+    device: str = "cpu",
 ) -> Adapted:
     """Train on labelled images of the source and unlabelled ones of the target (eq:domaine).
 
@@ -60,6 +61,7 @@ def adapt(
         folder: Where checkpoints are written, whole or not at all; a run that was killed goes on from there to the
             same result. The model is left there in the end.
         tell: Told of every step, and at every look of accuracies, information (nats) and the regularizer's health.
+        device: Where the networks are, as ``"cuda"``.
 
     Raises:
         FloatingPointError: The loss is not finite.
@@ -67,9 +69,10 @@ def adapt(
     """
     if source.classes != target.classes:
         raise ValueError(f"source has classes {source.classes}, target {target.classes}; expected the same ones")
-    with torch.random.fork_rng(devices=()):  # noise, dropout and the start draw from the global generator
+    others = (torch.device(device),) if torch.device(device).type == "cuda" else ()
+    with torch.random.fork_rng(devices=others):  # noise, dropout and the start draw from the global generator
         torch.manual_seed(settings.seed)
-        run = Run(settings, source, target)
+        run = Run(settings, source, target, device)
         run.resume(folder)
         while run.step < settings.steps:
             run.advance()
@@ -94,17 +97,16 @@ def load_model(folder: Path) -> Adapter:
 class Run:
     """A run on its way: all that moves is in ``state``."""
 
-    def __init__(self, settings: Settings, source: Domain, target: Domain) -> None:
+    def __init__(self, settings: Settings, source: Domain, target: Domain, device: str = "cpu") -> None:
         self.settings, self.source, self.target = settings, source, target
-        self.model, self.method = (
-            Adapter(settings.channels, len(source.classes), settings.sigma, settings.dropout),
-            make(settings),
-        )
+        self.device = torch.device(device)
+        self.model = Adapter(settings.channels, len(source.classes), settings.sigma, settings.dropout).to(self.device)
+        self.method = make(settings).to(self.device)
         groups = [{"params": list(self.model.parameters())}, *self.method.parameter_groups(settings.lr)]
         self.optimizer = torch.optim.Adam(groups, lr=settings.lr, betas=BETAS, fused=True)
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
         self.generator = torch.Generator().manual_seed(settings.seed)
-        self.domain = torch.arange(2).repeat_interleave(settings.batch_size)
+        self.domain = torch.arange(2, device=self.device).repeat_interleave(settings.batch_size)
         self.step, self.seconds = 0, 0.0
         self.class_loss = math.log(len(source.classes))  # of one who knows nothing
         self.curves: dict[str, list[float]] = {
@@ -117,7 +119,7 @@ class Run:
         """Take one step of all."""
         begin, settings = time.perf_counter(), self.settings
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
-            group["lr"] = rate * _factor(settings, self.step)
+            group["lr"] = rate * SCHEDULES[settings.schedule]((self.step + 1) / settings.steps)
         self.model.train()
         self.optimizer.zero_grad()  # first, as a joint update leaves gradients in the estimator on the way
         loss = self._loss(*self._batch())
@@ -138,7 +140,7 @@ class Run:
         """Images of both domains (2 batch_size, 3, H, W), and the labels of the source's."""
         x, y = self._drawn(self.source.train)
         others, _ = self._drawn(self.target.train)
-        return torch.cat([x, others]), y
+        return torch.cat([x, others]).to(self.device), y.to(self.device)
 
     def _drawn(self, images: Images) -> Images:
         rows = torch.randint(len(images.y), (self.settings.batch_size,), generator=self.generator)
@@ -212,24 +214,26 @@ class Run:
         for name in ("model", "method", "optimizer"):
             getattr(self, name).load_state_dict(state[name])
         self.generator.set_state(state["generator"])
-        torch.set_rng_state(state["random"])
+        _set_generators(state["random"], self.device)
         for name in MOVING:
             setattr(self, name, state[name])
 
     def _state(self) -> dict[str, Any]:
         moving = {name: getattr(self, name).state_dict() for name in ("model", "method", "optimizer")}
         plain = {name: getattr(self, name) for name in MOVING}
-        return {**moving, **plain, "generator": self.generator.get_state(), "random": torch.get_rng_state()}
+        return {**moving, **plain, "generator": self.generator.get_state(), "random": _generators(self.device)}
 
     def _features(self) -> dict[str, list[float]]:
         return principal_components(self.model, self.source.test, self.target.test)
 
 
-def _factor(settings: Settings, step: int) -> float:
-    """The part of the learning rate for a step."""
-    if settings.schedule == "constant":
-        return 1.0
-    progress = (step + 1) / settings.steps
-    if progress < WARM:
-        return progress / WARM
-    return 0.5 * (1 + math.cos(math.pi * (progress - WARM) / (1 - WARM))) + 0.01
+def _generators(device: torch.device) -> list[Tensor]:
+    """The states of the global generators that noise and dropout draw from."""
+    states = [torch.get_rng_state()]
+    return states if device.type != "cuda" else [*states, torch.cuda.get_rng_state(device)]
+
+
+def _set_generators(states: list[Tensor], device: torch.device) -> None:
+    torch.set_rng_state(states[0])
+    if device.type == "cuda" and len(states) > 1:
+        torch.cuda.set_rng_state(states[1], device)

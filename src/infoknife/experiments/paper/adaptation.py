@@ -21,7 +21,7 @@ def run(arguments: Arguments, desk: Desk) -> Outcome:
 
     settings = Settings.of(arguments)
     source, target = _pair(settings.source, settings.target, desk.data, settings.size)
-    adapted = adapt(settings, source, target, folder=desk.folder, tell=desk.tell)
+    adapted = adapt(settings, source, target, folder=desk.folder, tell=desk.tell, device=desk.device)
     return Outcome(adapted.results, adapted.curves)
 
 
