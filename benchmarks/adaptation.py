@@ -19,9 +19,9 @@ def knife_against_source_only(preset: str, rounds: int, most: float) -> Row:
     runs = [Run(own, _domain(own.size, 0), _domain(own.size, 1)) for own in settings.values()]
     seconds = dict(zip(settings, best([_steps(run) for run in runs], rounds), strict=True))
     value = seconds["knife"] / seconds["source-only"]
-    size = f"{2 * settings['knife'].batch_size}, {settings['knife'].channels} channels"
+    size = f"{2 * settings['knife'].batch_size}, {settings['knife'].channels}"
     each = {name: value / BLOCK for name, value in seconds.items()}
-    return Row("step of domain adaptation to source-only", size, value, "x", Bar(most, False), each)
+    return Row("adaptation step to source-only", size, value, "x", Bar(most, False), each)
 
 
 def _domain(size: int, seed: int) -> Domain:

@@ -46,5 +46,5 @@ def test_a_kind_of_message_is_written_once(
     events = read(tmp_path)
     (told,) = events.Tensors("regularizer/messages/text_summary")
     assert told.step == 1
-    assert told.tensor_proto.string_val[0].startswith(b"1 rows with values that are not finite")
+    assert told.tensor_proto.string_val[0].startswith(b"1 rows with values or gradients that are not finite")
     assert [event.value for event in events.Scalars("regularizer/skipped_rows")] == [1, 2, 3]

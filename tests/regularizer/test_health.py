@@ -32,7 +32,7 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
     ({"lag": 0.06}, "the estimator is behind: another round of inner steps would gain 0.06 nats"),
     ({"dead": 3}, "3 of 8 kernels have no mass; try fewer components"),
     ({"saturated": 0.25}, "25% of the kernels' scales are saturated"),
-    ({"skipped_rows": 2}, "2 rows with values that are not finite were left out"),
+    ({"skipped_rows": 2}, "2 rows with values or gradients that are not finite were left out"),
     ({"skipped_steps": 2}, "2 steps or terms were left out"),
     ({"diverging": True}, "the estimate, 1 nats, looks as if the truth were infinite"),
 )
@@ -104,12 +104,12 @@ def heard(regularizer: Regularizer, *batches: Tensor) -> list[str]:
 
 def test_rows_that_are_not_finite_are_told() -> None:
     (message,) = heard(started(), with_nan(normal(32, 2), 3))
-    assert message.startswith("regularizer, round 1: 3 rows with values that are not finite")
+    assert message.startswith("regularizer, round 1: 3 rows with values or gradients that are not finite")
 
 
 def test_a_batch_without_any_finite_row_is_told() -> None:
     (message,) = heard(started(), normal(32, 2) * math.nan)
-    assert "32 rows with values that are not finite" in message
+    assert "32 rows with values or gradients that are not finite" in message
 
 
 def test_silence_on_demand() -> None:
