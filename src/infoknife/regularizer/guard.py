@@ -31,8 +31,8 @@ def guarded(rows: Tensor, tell: Callable[[int], None]) -> Tensor:
     return rows
 
 
-def _finite(tell: Callable[[int], None], gradient: Tensor) -> Tensor:
-    if math.isfinite(gradient.sum().item()):
+def _finite(tell: Callable[[int], None], gradient: Tensor | None) -> Tensor | None:
+    if gradient is None or math.isfinite(gradient.sum().item()):  # None: autograd's word for no gradient at all
         return gradient
     bad = ~torch.isfinite(gradient)
     rows = bad.reshape(len(bad), -1).any(1)
