@@ -23,6 +23,7 @@ CORE = {"torch", "numpy", "scipy", "typer", "rich", "filelock"}
 MAY_IMPORT = {
     "_version": set[str](),
     "theory": set[str](),
+    "atomic": set[str](),
     "inputs": {"torch", "numpy"},
     "kernels": {"torch", "inputs"},
     "pointwise": {"torch", "kernels", "inputs"},
@@ -50,7 +51,7 @@ MAY_IMPORT = {
         "training",
     },
     "scikit_learn": {"torch", "numpy", "estimation", "inputs"},
-    "applications": {"torch", "numpy", "inputs", PUBLIC},
+    "applications": {"torch", "numpy", "inputs", "atomic", PUBLIC},
     "experiments": {
         "torch",
         "numpy",
@@ -61,6 +62,7 @@ MAY_IMPORT = {
         "training",
         "inputs",
         "applications",
+        "atomic",
         "_version",
     },
 }

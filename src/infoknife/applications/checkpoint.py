@@ -1,12 +1,12 @@
 """Checkpoints: written whole or not at all."""
 
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from infoknife.atomic import written_whole
 
 __all__ = ["read_checkpoint", "write_checkpoint"]
 
@@ -19,16 +19,8 @@ def write_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
         state: Tensors, numbers, text, and lists and dicts of these.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            torch.save(dict(state), file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with written_whole(path) as file:
+        torch.save(dict(state), file)
 
 
 def read_checkpoint(path: Path) -> dict[str, Any] | None:

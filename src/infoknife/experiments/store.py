@@ -14,6 +14,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from infoknife._version import __version__
+from infoknife.atomic import written_whole
 from infoknife.experiments.trial import Trial
 
 __all__ = ["FORMAT", "Record", "Store", "read_records"]
@@ -188,16 +189,8 @@ def parse(text: str) -> Record:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that it is there whole or not at all, even where the machine dies in between."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with written_whole(path) as file:
+        file.write(text.encode())
 
 
 def free_name(path: Path) -> Path:

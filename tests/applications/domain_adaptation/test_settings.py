@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from infoknife.applications.domain_adaptation import METHODS, PAIRS, PRESETS, Settings
+from infoknife.applications.domain_adaptation import METHODS, PRESETS, Settings
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -32,10 +32,6 @@ def test_changes_win_and_none_is_no_change() -> None:
     settings = Settings.preset("cpu", "usps", "mnist", "knife", steps=7, lr=None)
     assert settings.steps == 7
     assert settings.lr == Settings.preset("cpu", "usps", "mnist", "knife").lr
-
-
-def test_there_are_six_pairs() -> None:
-    assert len(set(PAIRS)) == 6
 
 
 @pytest.mark.parametrize(

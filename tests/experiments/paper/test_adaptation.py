@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from infoknife.applications.domain_adaptation import METHODS, PAIRS, Adapted, Adapter, Settings
+from infoknife.applications.domain_adaptation import METHODS, Adapted, Adapter, Settings
 from infoknife.experiments import Store, Trial, get, run, select
+from infoknife.experiments.published import PAIRS
 from infoknife.experiments.trial import Desk
 
 

@@ -5,12 +5,11 @@ An encoder for the class and one for the domain are kept apart by their mutual i
 
 from infoknife.applications.domain_adaptation.data import Domain, Images, check_pair, load_pair
 from infoknife.applications.domain_adaptation.model import Adapter
-from infoknife.applications.domain_adaptation.settings import METHODS, PAIRS, PRESETS, Settings
+from infoknife.applications.domain_adaptation.settings import METHODS, PRESETS, Settings
 from infoknife.applications.domain_adaptation.train import Adapted, adapt, load_model
 
 __all__ = [
     "METHODS",
-    "PAIRS",
     "PRESETS",
     "Adapted",
     "Adapter",

@@ -8,17 +8,9 @@ from typing import Any, Self
 from infoknife.applications.domain_adaptation.schedules import SCHEDULES
 from infoknife.inputs import check_count, one_of
 
-__all__ = ["METHODS", "PAIRS", "PRESETS", "Settings"]
+__all__ = ["METHODS", "PRESETS", "Settings"]
 
 METHODS = ("source-only", "knife", "club", "doe", "infonce", "mine", "nwj", "dann")
-PAIRS = (
-    ("mnist", "mnistm"),
-    ("stl10", "cifar10"),
-    ("usps", "mnist"),
-    ("mnist", "usps"),
-    ("cifar10", "stl10"),
-    ("svhn", "mnist"),
-)
 HIDDEN = 64  # of the paper's MI networks
 
 
@@ -45,7 +37,7 @@ class Settings:
         ramp: Whether the term is multiplied by what is known of the class: 1 - CE / log K, beyond a first tenth.
         noise: Gaussian noise on the class features that are measured, in units of each one's deviation.
         domain_noise: The same on the domain features.
-        joint: Whether the estimator takes one step a batch and no more, as the authors ran it.
+        joint: Whether one optimiser moves encoders and estimator, as in the paper; else the estimator has its own.
         every: Steps between two looks at the validation images, and between checkpoints.
 
     Example:

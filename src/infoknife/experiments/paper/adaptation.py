@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from infoknife.experiments.experiment import Experiment
+from infoknife.experiments.published import PAIRS
 from infoknife.experiments.trial import Arguments, Desk, Outcome
 
 __all__ = ["NETWORKS", "TABLE3"]
@@ -40,7 +41,7 @@ def _pair(source: str, target: str, folder: Path | None, size: int) -> Any:
 
 
 def _trials(preset: str, seeds: int = SEEDS) -> Iterator[Arguments]:
-    from infoknife.applications.domain_adaptation import METHODS, PAIRS, Settings
+    from infoknife.applications.domain_adaptation import METHODS, Settings
 
     for seed in range(seeds):
         for source, target in PAIRS:
@@ -50,7 +51,7 @@ def _trials(preset: str, seeds: int = SEEDS) -> Iterator[Arguments]:
 
 def _networks(preset: str) -> Iterator[Arguments]:
     """The four configurations of each MI network, on the pair whose validation images chose among them."""
-    from infoknife.applications.domain_adaptation import METHODS, PAIRS, Settings
+    from infoknife.applications.domain_adaptation import METHODS, Settings
 
     sizes: dict[str, Any] = {} if preset == "paper" else QUICK
     for method in (name for name in METHODS if name not in {"source-only", "dann"}):

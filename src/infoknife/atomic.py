@@ -1,0 +1,35 @@
+"""Files that are there whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["written_whole"]
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[BinaryIO]:
+    """Give a file to write to; it takes the place of ``path`` in the end, even where the machine dies in between.
+
+    Where writing fails, the old file stays and nothing else is left.
+
+    Example:
+        >>> path = Path(tempfile.mkdtemp()) / "note.txt"
+        >>> with written_whole(path) as file:
+        ...     length = file.write(b"whole")
+        >>> path.read_text()
+        'whole'
+    """
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
