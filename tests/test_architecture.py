@@ -51,6 +51,7 @@ MAY_IMPORT = {
         "training",
     },
     "scikit_learn": {"torch", "numpy", "estimation", "inputs"},
+    "leakage": {"torch", "numpy", "estimation", "inputs"},
     "applications": {"torch", "numpy", "inputs", "atomic", PUBLIC},
     "experiments": {
         "torch",

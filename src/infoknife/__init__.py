@@ -12,12 +12,14 @@ from infoknife.estimation import (
     total_correlation,
 )
 from infoknife.information import MutualInformation, mi
+from infoknife.leakage import Audit, audit
 from infoknife.regularizer import Regularizer, RegularizerWarning, annealed
 from infoknife.training import History, fit
 from infoknife.transforms import Standardize, Whiten
 
 __all__ = [
     "KNIFE",
+    "Audit",
     "Autoregressive",
     "Density",
     "Estimate",
@@ -34,6 +36,7 @@ __all__ = [
     "Whiten",
     "__version__",
     "annealed",
+    "audit",
     "entropy",
     "estimation",
     "experiments",

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from infoknife._version import __version__
+from infoknife.cli.audit import audit
 from infoknife.cli.bench import bench
 from infoknife.cli.demo import demo
 from infoknife.cli.entropy import entropy
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(entropy)
 app.command()(mi)
+app.command()(audit)
 app.command()(tasks)
 app.command()(reproduce)
 app.command()(bench)

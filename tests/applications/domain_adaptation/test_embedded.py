@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 from infoknife.applications.domain_adaptation import embedded
 from infoknife.applications.domain_adaptation.embedded import EMBEDDED, digits, mnist5k
-from infoknife.applications.domain_adaptation.files import library
+from infoknife.applications.optional import library
 
 every = pytest.mark.parametrize("name", EMBEDDED)
 

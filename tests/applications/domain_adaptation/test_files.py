@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from infoknife.applications.domain_adaptation.files import library, read_arrays
+from infoknife.applications.domain_adaptation.files import read_arrays
 
 X = np.arange(4 * 6 * 5, dtype=np.uint8).reshape(4, 6, 5)
 Y = np.array([0, 1, 2, 1], np.uint8)
@@ -109,10 +109,6 @@ def test_pillow_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(ModuleNotFoundError, match=r"need PIL; .*pip install 'infoknife\[domain-adaptation\]'"):
         read_arrays(path)
-
-
-def test_library_is_the_module() -> None:
-    assert library("json.decoder") is sys.modules["json.decoder"]
 
 
 # files that are none

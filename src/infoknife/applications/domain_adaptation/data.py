@@ -11,8 +11,9 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from infoknife.applications.domain_adaptation.embedded import EMBEDDED
-from infoknife.applications.domain_adaptation.files import Arrays, library, read_arrays
+from infoknife.applications.domain_adaptation.files import Arrays, read_arrays
 from infoknife.applications.domain_adaptation.hub import HUB, read_hub
+from infoknife.applications.optional import library
 from infoknife.inputs import check_count
 
 __all__ = ["DOMAINS", "Domain", "Images", "check_pair", "load_pair"]

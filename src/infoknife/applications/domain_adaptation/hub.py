@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from infoknife.applications.domain_adaptation.files import Arrays, library
+from infoknife.applications.domain_adaptation.files import Arrays
+from infoknife.applications.optional import library
 
 __all__ = ["HUB", "Repository", "read_hub"]
 

@@ -1,0 +1,9 @@
+"""The leakage audit: what features tell about a private attribute, and what an attacker can do with it."""
+
+from infoknife.leakage.audit import audit
+from infoknife.leakage.fano import accuracy_ceiling, least_error
+from infoknife.leakage.probes import Probe
+from infoknife.leakage.result import Allowed, Audit, ClassLeak, Label
+from infoknife.leakage.verdict import Grade
+
+__all__ = ["Allowed", "Audit", "ClassLeak", "Grade", "Label", "Probe", "accuracy_ceiling", "audit", "least_error"]

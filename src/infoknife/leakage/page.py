@@ -1,0 +1,173 @@
+"""The audit as one HTML page: no scripts, nothing from elsewhere, light and dark."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from infoknife.leakage.picture import Mark, bars, percent
+from infoknife.leakage.probes import KINDS, Probe
+from infoknife.leakage.verdict import Grade
+
+if TYPE_CHECKING:
+    from infoknife.leakage.result import Audit, Label
+
+__all__ = ["html"]
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1f2933; --soft: #5b6875; --page: #f7f8fa; --card: #fff; --line: #dfe3e8;
+  --bar: #86b6e0; --mark: #1f2933; --limit: #c02f12; --found: #b3452e; --calm: #2f6fa8; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e4e7eb; --soft: #9aa5b1; --page: #14181d; --card: #1e242b; --line: #323a44; --bar: #2f6fa8;
+    --mark: #f0f2f5; --limit: #ff9a7a; --found: #f08a6c; --calm: #6db3f2; }
+}
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.6 system-ui, sans-serif; }
+main { max-width: 54rem; margin: 0 auto; padding: 2rem 1rem 3rem; }
+h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .75rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.15rem; margin: 2.2rem 0 .5rem; }
+p, li { max-width: 46rem; }
+p { margin: .5rem 0 1rem; }
+.verdict { border-left: .3rem solid var(--found); background: var(--card); padding: .9rem 1.1rem; max-width: none; }
+.none { border-color: var(--calm); }
+.soft, figcaption { color: var(--soft); font-size: .9rem; }
+.pair { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); }
+figure, .scroll { margin: 0; background: var(--card); border: 1px solid var(--line); border-radius: .6rem; }
+figure { padding: .8rem 1rem; }
+.scroll { overflow-x: auto; }
+svg { display: block; width: 100%; max-width: 26rem; height: auto; }
+svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }
+svg .soft { fill: var(--soft); }
+svg .bar { fill: var(--bar); }
+svg .rail { fill: var(--line); }
+svg .ends { stroke: var(--ink); }
+svg .mark { stroke: var(--mark); stroke-width: 2; stroke-dasharray: 4 3; }
+svg .limit { stroke: var(--limit); stroke-width: 2; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { padding: .45rem .9rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; white-space: normal; overflow-wrap: break-word; }
+tr:last-child td { border-bottom: 0; }
+th { color: var(--soft); font-weight: 600; font-size: .9rem; }
+@media (max-width: 40rem) {
+  h1 { font-size: 1.4rem; }
+  th, td { padding: .4rem .45rem; font-size: .85rem; }
+}
+"""
+HELD_OUT = (
+    "They must be rows that the encoder was not trained on: then the probes never see what it was trained on, and the "
+    "audit speaks for rows to come."
+)
+
+
+KIND_WORDS = ", ".join(f"{kind.name} ({kind.words})" for kind in KINDS)
+
+
+def html(audit: "Audit") -> str:
+    """The whole page."""
+    name = escape(audit.name)
+    kind = "verdict none" if audit.grade is Grade.NONE else "verdict"
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Leakage of {name}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<main>
+<h1>What do the features tell about {name}?</h1>
+<p class="{kind}">{escape(audit.verdict)}</p>
+<h2>Information</h2>
+{_information(audit)}
+<h2>Attacks</h2>
+<p>Four kinds of classifiers guess {name} from the features: {escape(KIND_WORDS)}. Inner folds choose their settings,
+and every row is guessed by what has not seen it.</p>
+{_attacks(audit)}
+<h2>Classes</h2>
+<p>How far the features of each class are from those of all rows, in nats, and how many of its rows the strongest probe
+({escape(audit.strongest.name)}) names right.</p>
+{_classes(audit)}
+{_label(audit.label, audit) if audit.label is not None else ""}
+<h2>How to read this</h2>
+{_notes(audit)}
+</main>
+</body>
+</html>
+"""
+
+
+def _information(audit: "Audit") -> str:
+    low, high = audit.interval()
+    rows = [
+        ("I(Z; S), the features about the attribute", f"{audit.information.value:.3f}"),
+        ("95 % interval", f"{low:.3f} to {high:.3f}"),
+        ("H(S), all there is to know", f"{audit.entropy:.3f}"),
+        ("the most accurate that any attacker can be (Fano)", percent(audit.allowed.value)),
+        ("the same at the interval's upper end", percent(audit.allowed.upper)),
+    ]
+    return _table(("nats, unless it says otherwise", ""), rows)
+
+
+def _attacks(audit: "Audit") -> str:
+    accuracy = [(probe.name, probe.accuracy, 0.0) for probe in audit.probes]
+    balanced = [(probe.name, probe.balanced_accuracy, probe.stderr) for probe in audit.probes]
+    limit = Mark("limit", "Fano's ceiling", audit.allowed.upper)
+    figures = (
+        _figure(bars(accuracy, (Mark("mark", "largest class", audit.majority), limit)), "Accuracy over all rows."),
+        _figure(bars(balanced, (Mark("mark", "chance", audit.chance),)), "Balanced accuracy: the mean over classes."),
+    )
+    return f'<div class="pair">{"".join(figures)}</div>\n<p></p>\n{_probes(audit.probes)}'
+
+
+def _figure(picture: str, caption: str) -> str:
+    return f"<figure>{picture}<figcaption>{caption}</figcaption></figure>"
+
+
+def _probes(probes: Sequence[Probe]) -> str:
+    head = ("probe", "accuracy", "balanced", "±", "nats")
+    rows = [
+        (
+            probe.name,
+            percent(probe.accuracy),
+            percent(probe.balanced_accuracy),
+            percent(probe.stderr),
+            f"{max(probe.information, 0.0):.3f}",
+        )
+        for probe in probes
+    ]
+    return _table(head, rows)
+
+
+def _classes(audit: "Audit") -> str:
+    rows = [(one.name, f"{one.rows:,}", f"{one.leakage:.3f}", percent(one.recall)) for one in audit.classes]
+    return _table(("class", "rows", "leakage", "named right"), rows)
+
+
+def _label(label: "Label", audit: "Audit") -> str:
+    name, private = escape(label.name), escape(audit.name)
+    balanced = [(probe.name, probe.balanced_accuracy, probe.stderr) for probe in label.probes]
+    picture = bars(balanced, (Mark("mark", "chance", label.chance),))
+    return f"""<h2>What the features are good for</h2>
+<p>The same probes guess the label {name}, of {label.entropy:.3f} nats. The labels themselves hold
+{label.shared:.3f} nats about {private}: features that tell all of {name} cannot leak less than that.</p>
+{_figure(picture, f"Balanced accuracy for {name}.")}
+<p></p>
+{_probes(label.probes)}"""
+
+
+def _notes(audit: "Audit") -> str:
+    facts = [
+        f"{audit.rows:,} rows of {audit.features} features. {HELD_OUT}",
+        "Balanced accuracy counts all classes alike, however many rows they have. A guess without features reaches "
+        f"{percent(audit.chance)}; always naming the largest class is right for {percent(audit.majority)} of the rows.",
+        "A probe's nats are H(S) less its held-out cross-entropy: a lower bound of the information, in expectation. A "
+        "stronger attacker than these four may reach more, up to Fano's ceiling.",
+        *audit.notes,
+    ]
+    return "<ul>" + "".join(f"<li>{escape(fact)}</li>" for fact in facts) + "</ul>"
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    cells = "".join(f"<th>{escape(one)}</th>" for one in head)
+    body = "\n".join("<tr>" + "".join(f"<td>{escape(one)}</td>" for one in row) + "</tr>" for row in rows)
+    return f'<div class="scroll"><table>\n<thead><tr>{cells}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table></div>'

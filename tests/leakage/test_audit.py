@@ -1,0 +1,155 @@
+import json
+import math
+import pickle
+import random
+import sys
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import norm
+
+from infoknife.leakage import Grade, audit
+from tests.leakage.conftest import PRIOR, SHIFT, Leaky
+
+
+def channel() -> tuple[float, float, float]:
+    """I(Z; S), Bayes' accuracy and Bayes' balanced accuracy of the leaky features, by quadrature."""
+    grid = np.linspace(-8, 8 + 2 * SHIFT, 20_001)
+    likelihood = norm.pdf(grid[:, None] - SHIFT * np.arange(3))
+    joint, step = likelihood * PRIOR, grid[1] - grid[0]
+    mixed = joint.sum(1, keepdims=True)
+    information = float((joint * np.log(likelihood / mixed)).sum() * step)
+    return information, float(joint.max(1).sum() * step), float(likelihood.max(1).sum() * step / 3)
+
+
+def test_information_is_true(leaky: Leaky) -> None:
+    truth = channel()[0]
+    found = leaky.found.information
+    assert found.value == pytest.approx(truth, abs=3 * found.stderr)
+    assert found.stderr < 0.03
+    low, high = leaky.found.interval(0.999)
+    assert 0 <= low < truth < high <= leaky.found.entropy
+
+
+def test_probes_reach_what_can_be_reached(leaky: Leaky) -> None:
+    truth, accuracy, balanced = channel()
+    best = leaky.found.strongest
+    assert best.accuracy == pytest.approx(accuracy, abs=0.05)
+    assert best.balanced_accuracy == pytest.approx(balanced, abs=0.05)
+    assert best.balanced_accuracy == pytest.approx(np.mean(best.recalls))
+    assert [probe.name for probe in leaky.found.probes] == ["linear", "network", "kernel", "boosting"]
+    for probe in leaky.found.probes:
+        assert probe.balanced_accuracy > balanced - 0.12
+        assert truth - 0.3 < probe.information < truth + 0.08
+        assert 0.01 < probe.stderr < 0.03
+        assert len(probe.settings) == 3
+
+
+def test_ceiling_is_above_bayes(leaky: Leaky) -> None:
+    assert channel()[1] < leaky.found.allowed.upper < 1
+    assert leaky.found.allowed.value <= leaky.found.allowed.upper
+
+
+def test_classes_leak_what_all_leak_on_average(leaky: Leaky) -> None:
+    classes = leaky.found.classes
+    rows = np.array([one.rows for one in classes])
+    leakage = np.array([one.leakage for one in classes])
+    assert [one.name for one in classes] == ["north", "south", "west"]
+    assert rows.sum() == 600
+    assert (rows * leakage).sum() / 600 == pytest.approx(leaky.found.information.value)
+    assert leakage.argmax() == 0  # the class at the end with the fewest rows
+    assert tuple(one.recall for one in classes) == leaky.found.strongest.recalls
+
+
+def test_features_that_add_nothing_are_named(leaky: Leaky) -> None:
+    notes = " ".join(leaky.found.notes)
+    assert "1 of 5 features is constant and tells nothing: left out." in notes
+    assert "1 feature follows linearly from the others and adds no information." in notes
+    assert leaky.found.features == 4
+
+
+def test_label(leaky: Leaky) -> None:
+    label = leaky.found.label
+    assert label is not None
+    assert label.strongest.balanced_accuracy == pytest.approx(norm.cdf(1.5), abs=0.05)
+    assert label.entropy == pytest.approx(math.log(2), abs=0.01)
+    assert label.shared < 0.02
+    assert (label.name, label.chance) == ("sick", 0.5)
+
+
+def test_verdict(leaky: Leaky) -> None:
+    assert leaky.found.grade is Grade.CLEAR
+    assert leaky.found.verdict.startswith("A clear leak. An attacker who sees the features guesses region right ")
+    assert repr(leaky.found) == f"Audit({leaky.found.verdict!r})"
+
+
+def test_json(leaky: Leaky) -> None:
+    content = json.loads(json.dumps(leaky.found.to_dict(), allow_nan=False))
+    assert content["strongest"] == leaky.found.strongest.name
+    assert content["information"]["interval"] == list(leaky.found.interval())
+    assert content["label"]["probes"][0]["name"] == "linear"
+    assert content["classes"][0]["name"] == "north"
+    assert "pointwise" not in json.dumps(content)
+
+
+def test_nothing_is_found_where_nothing_is() -> None:
+    generator = np.random.default_rng(1)
+    found = audit(generator.normal(size=(300, 3)), generator.integers(2, size=300), folds=3)
+    assert found.grade is Grade.NONE
+    assert found.information.value < 0.02
+    assert found.interval()[0] == 0.0
+    assert "This is no proof" in found.verdict
+
+
+def test_what_only_some_probes_see() -> None:
+    generator = np.random.default_rng(2)
+    z = generator.normal(size=(1100, 2))
+    s = (z[:, 0] * z[:, 1] > 0) ^ (generator.random(1100) < 0.05)
+    states = _states()
+    said: list[float] = []
+    found = audit(torch.from_numpy(z), s, folds=3, progress=lambda part, words: said.append(part))
+    reached = {probe.name: probe for probe in found.probes}
+    assert reached["linear"].balanced_accuracy < 0.6
+    assert reached["boosting"].balanced_accuracy > 0.88
+    truth = math.log(2) + 0.05 * math.log(0.05) + 0.95 * math.log(0.95)
+    assert found.information.value == pytest.approx(truth, abs=0.06)
+    assert said == sorted(said)
+    assert said[-1] == 1.0
+    assert _states() == states
+
+
+def _states() -> tuple[bytes, bytes, object]:
+    """What the global generators are about to give."""
+    return bytes(torch.random.get_rng_state()), pickle.dumps(np.random.get_state()), random.getstate()  # noqa: NPY002
+
+
+def test_few_rows_of_few_values() -> None:
+    s = np.tile([0, 1], 15)
+    found = audit(s[:, None], s, folds=3)
+    assert found.grade is Grade.NEARLY
+    assert found.strongest.balanced_accuracy == 1.0
+    assert found.information.value <= found.entropy
+    assert found.interval()[1] <= found.entropy
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"folds": 2}, "folds is 2; expected at least 3"),
+        ({"seed": -1}, "seed is -1; expected a whole number from 0"),
+        ({"names": ("s",)}, "names is .*; expected two, of s and of y"),
+        ({"names": "sy"}, "names is 'sy'; expected two"),
+        ({"y": ["a"] * 20}, "y is constant"),
+    ],
+)
+def test_wrong_options(options: dict[str, object], words: str) -> None:
+    z, s = np.arange(20.0), [0, 1] * 10
+    with pytest.raises(ValueError, match=words):
+        audit(z, s, **options)  # type: ignore[arg-type]
+
+
+def test_scikit_learn_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with pytest.raises(ImportError, match=r'needs scikit-learn; install it with: pip install "infoknife\[sklearn\]"'):
+        audit(np.arange(20.0), [0, 1] * 10)

@@ -1,0 +1,74 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from infoknife.estimation import Diagnostics, Estimate
+from infoknife.leakage.information import combined, measured, shared
+from infoknife.leakage.probes import Floats, Held, Probe
+from infoknife.leakage.rows import Attribute
+
+N = 1200  # above which a measurement is not repeated
+S = Attribute("s", np.tile([0, 1], N // 2), ("a", "b"))
+
+
+def densities(pointwise: Floats, correction: float = 0.0) -> Estimate:
+    told = Diagnostics("gaussian", len(pointwise), correction=correction)
+    return Estimate(float(pointwise.mean()), 0.01, "nats", "mutual information", pointwise, told)
+
+
+def held(pointwise: Floats) -> Held:
+    return Held(Probe("linear", 0.5, 0.5, 0.01, float(pointwise.mean()), (0.5, 0.5), ()), pointwise)
+
+
+def test_a_probe_that_knows_more_is_heard() -> None:
+    found = combined(densities(np.full(N, 0.1), 0.05), [held(np.full(N, 0.4))], S)
+    assert found.value == pytest.approx(0.4)
+    assert found.diagnostics.method == "linear"
+    assert found.diagnostics.correction == 0.0
+
+
+def test_the_correction_stays_where_probes_know_no_more() -> None:
+    found = combined(densities(np.full(N, 0.3), 0.05), [held(np.full(N, 0.28))], S)  # above 0.25, below 0.3
+    assert found.value == pytest.approx(0.3)
+    assert (found.diagnostics.method, found.diagnostics.correction) == ("densities", 0.05)
+    scores = {one.name: one.score for one in found.diagnostics.candidates}
+    assert scores == pytest.approx({"nothing": S.entropy, "densities": S.entropy - 0.25, "linear": S.entropy - 0.28})
+
+
+def test_values_stay_between_nothing_and_all() -> None:
+    assert combined(densities(np.full(N, -0.2), 0.3), [], S).value == 0.0
+    assert combined(densities(np.full(N, 0.9)), [], S).value == S.entropy
+
+
+def test_luck_of_a_probe_is_not_believed() -> None:
+    noise = np.random.default_rng(0).normal(size=N) / 10
+    found = combined(densities(np.zeros(N)), [held(noise - noise.mean() - 0.005)], S)
+    assert found.value < 0.005
+
+
+@pytest.mark.filterwarnings("ignore::infoknife.estimation.MeasurementWarning")
+@pytest.mark.parametrize("z", [S.codes.astype(float)[:, None], np.eye(N)[:, :2]])
+def test_where_no_density_fits(z: Floats) -> None:
+    found = measured(torch.from_numpy(z), S, seed=0)
+    assert found.value == 0.0
+    assert found.diagnostics.messages[-1] == "No density fits these features: the probes alone measure."
+
+
+def test_features_that_add_nothing_change_nothing() -> None:
+    z = torch.randn(N, 2, generator=torch.Generator().manual_seed(0)).double()
+    z[:, 0] += torch.from_numpy(2.0 * S.codes)
+    rare = torch.zeros(N, 2).double()
+    rare[0] = 1.0
+    alone, beside = measured(z, S, seed=0), measured(torch.cat([z, 3 * z[:, :1], rare], 1), S, seed=0)
+    assert beside.value == pytest.approx(alone.value)
+    assert beside.diagnostics.messages[:2] == (
+        "2 features have the same value in nearly all rows: left to the probes.",
+        "1 feature follows linearly from the others and adds no information.",
+    )
+
+
+def test_shared_information_of_labels() -> None:
+    y = Attribute("y", np.where(np.arange(N) % 10 < 2, 1 - S.codes, S.codes), ("c", "d"))
+    assert shared(y, S, seed=0) == pytest.approx(math.log(2) + 0.2 * math.log(0.2) + 0.8 * math.log(0.8), abs=0.01)

@@ -1,0 +1,90 @@
+import math
+from collections.abc import Iterator
+from concurrent.futures import Executor
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from infoknife.leakage import probes
+from infoknife.leakage.probes import KINDS, Floats, Held, attacks
+from infoknife.leakage.rows import Attribute
+from infoknife.leakage.workers import workers
+
+
+def silent(part: float, words: str) -> None:
+    pass
+
+
+def rows(count: int, prior: float = 0.5) -> tuple[Floats, Attribute]:
+    """Two classes one standard deviation from the middle each."""
+    generator = np.random.default_rng(0)
+    s = (generator.random(count) < prior).astype(np.int64)
+    z = generator.normal(size=(count, 2))
+    z[:, 0] += 2.0 * s
+    return z, Attribute("s", s, ("no", "yes"))
+
+
+@pytest.fixture
+def pool() -> Iterator[Executor]:
+    with workers() as found:
+        yield found
+
+
+def attack(z: Floats, s: Attribute, pool: Executor, kinds: tuple[int, ...], patch: pytest.MonkeyPatch) -> list[Held]:
+    patch.setattr(probes, "KINDS", tuple(KINDS[i] for i in kinds))
+    return attacks(z, s, pool, folds=3, seed=0, tell=silent)
+
+
+def test_quick_kinds_reach_bayes(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    z, s = rows(1500)
+    for probe, pointwise in attack(z, s, pool, (0, 2), monkeypatch):
+        assert probe.balanced_accuracy == pytest.approx(norm.cdf(1), abs=3 * probe.stderr)
+        assert probe.stderr == pytest.approx(math.sqrt(norm.cdf(1) * norm.cdf(-1) / 1500), rel=0.1)
+        assert probe.information == pytest.approx(pointwise.mean())
+        assert probe.information == pytest.approx(0.337, abs=0.05)  # by quadrature
+
+
+def test_a_rare_class_counts_as_much_as_another(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    z, s = rows(1500, prior=0.1)
+    (probe, _), *_ = attack(z, s, pool, (0,), monkeypatch)
+    assert probe.accuracy > s.majority
+    assert probe.recalls == pytest.approx((norm.cdf(1), norm.cdf(1)), abs=0.08)
+
+
+def test_the_same_seed_gives_the_same(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    z, s = rows(150)
+    first, second = (attack(z, s, pool, (0, 1, 2, 3), monkeypatch) for _ in range(2))
+    assert [one.probe for one in first] == [one.probe for one in second]
+
+
+def test_probes_are_never_surer_than_their_rows_allow(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    s = np.tile([0, 1], 60)
+    for _, pointwise in attack(s[:, None].astype(float), Attribute("s", s, ("a", "b")), pool, (0, 3), monkeypatch):
+        assert np.isfinite(pointwise).all()
+        assert pointwise.max() < math.log(2)
+
+
+def test_many_rows_are_thinned_by_class() -> None:
+    s = np.repeat([0, 1, 2], [9000, 990, 10])
+    kept = probes._some(np.arange(10_000), s, 1000, seed=0)
+    assert np.bincount(s[kept]).tolist() == [900, 99, 10]
+    assert len(set(kept.tolist())) == len(kept)
+    assert probes._some(np.arange(10), s, 1000, seed=0).tolist() == list(range(10))
+
+
+def test_more_rows_than_a_probe_learns_from_are_all_judged(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "TRAINING", 200)
+    z, s = rows(900)
+    (probe, pointwise), *_ = attack(z, s, pool, (0,), monkeypatch)
+    assert pointwise.shape == (900,)
+    assert probe.balanced_accuracy > 0.8
+
+
+def test_temperature_mends_what_is_too_sure() -> None:
+    generator = np.random.default_rng(0)
+    codes = (generator.random(4000) < 0.7).astype(np.int64)
+    sure = np.log(np.tile([0.01, 0.99], (4000, 1)))
+    losses = [probes._loss(sure, codes, t) for t in probes.TEMPERATURES]
+    best = probes.TEMPERATURES[int(np.argmin(losses))]
+    assert np.exp(probes._scaled(sure[:1], best))[0, 1] == pytest.approx(0.7, abs=0.03)
