@@ -12,7 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import measuring
+from benchmarks import audit, measuring
 from benchmarks.adaptation import knife_against_source_only
 from benchmarks.growth import exponents
 from benchmarks.information import Pair, knife_against_mine, knife_against_textbook
@@ -37,6 +37,7 @@ def full() -> Iterator[Row]:
     yield round_against_marginal(Size(128, 128, 64), rounds=3, most=3)
     yield knife_against_source_only("cpu", rounds=3, most=1.25)
     yield from measuring.full()
+    yield audit.seconds(10_000, 128, 5, most=90)
 
 
 def quick() -> Iterator[Row]:
@@ -52,13 +53,14 @@ def quick() -> Iterator[Row]:
     yield round_against_marginal(size, rounds=1, most=0)
     yield knife_against_source_only("quick", rounds=1, most=0)
     yield measuring.seconds(50, 1, "quick", most=0)
+    yield audit.seconds(60, 2, 3, most=0)
 
 
 def main(
     small: Annotated[bool, typer.Option("--quick", help="Small sizes, without bars.")] = False,
     file: Annotated[Path | None, typer.Option("--json", help="Write the records to this file too.")] = None,
 ) -> None:
-    """Measure speed, memory and growth of KNIFE, in one thread."""
+    """Measure speed, memory and growth of KNIFE, in one thread unless a row says otherwise."""
     torch.set_num_threads(1)
     rows = []
     with Console(stderr=True).status("measuring") as status:

@@ -204,9 +204,33 @@ def test_guide_to_domain_adaptation(capsys: pytest.CaptureFixture[str]) -> None:
     assert names["adapted"].model(names["target"].test.x[:2]).shape == (2, 10)
 
 
+def test_guide_to_the_audit(capsys: pytest.CaptureFixture[str]) -> None:
+    names = run_all(GUIDE / "audit.md")
+    shown = (GUIDE / "audit.md").read_text(encoding="utf-8").split("```text\n")[1].split("```")[0]
+    assert capsys.readouterr().out.split() == shown.split()
+    assert names["nats"] == pytest.approx(0.346, abs=0.01)
+    assert names["low"] < names["nats"] < names["high"]
+    assert names["reached"] == pytest.approx(0.855, abs=0.01)
+    assert names["useful"] == pytest.approx(0.845, abs=0.01)
+    assert names["reached"] < names["most"]
+    assert names["least"] < 0.01
+    assert set(names["by_class"]) == {"f", "m"}
+    assert "<script" not in names["page"]
+
+
+def test_guide_to_fair_text() -> None:
+    names = run_all(GUIDE / "fair-text.md")
+    assert names["right"] == pytest.approx(0.9, abs=0.02)
+    assert names["leak"] == pytest.approx(0.02, abs=0.03)
+    assert names["logits"].shape == (2, 2)
+    assert float(names["left"]) == pytest.approx(0.02, abs=0.02)
+    assert names["found"] == pytest.approx(0.96, abs=0.03)
+
+
 def test_every_guide_is_tried() -> None:
     tried = {"data.md", "scikit-learn.md", "measure.md", "train.md", "conditional.md", "starts.md", "infinite.md"}
     tried |= {"information.md", "experiments.md", "regularizer.md", "integrations.md", "domain-adaptation.md"}
+    tried |= {"audit.md", "fair-text.md"}
     assert {page.name for page in GUIDE.glob("*.md") if blocks(page)} == tried
 
 

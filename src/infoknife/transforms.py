@@ -186,7 +186,7 @@ class Whiten(Standardize):
 
     def __init__(self, dim: int, momentum: float = 0.01) -> None:
         super().__init__(dim, momentum)
-        self.register_buffer("rotation", torch.eye(dim))
+        self.register_buffer("rotation", torch.eye(dim).T)  # in memory as initialize leaves it: loaded, it rounds alike
         self.register_buffer("turn", torch.zeros(()))  # log-determinant of the rotation
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:

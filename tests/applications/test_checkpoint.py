@@ -1,11 +1,11 @@
-"""Checkpoints: what is written is read back, and nothing half-written is ever there."""
+"""Checkpoints: what is written is read back, and nothing half-written is ever there; random states go on."""
 
 from pathlib import Path
 
 import pytest
 import torch
 
-from infoknife.applications.checkpoint import read_checkpoint, write_checkpoint
+from infoknife.applications.checkpoint import random_states, read_checkpoint, set_random_states, write_checkpoint
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
@@ -42,3 +42,38 @@ def test_a_damaged_file_is_named(tmp_path: Path, keep: int) -> None:
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(ValueError, match=r"checkpoint.pt cannot be read as a checkpoint .* remove it to begin anew"):
         read_checkpoint(path)
+
+
+def test_random_states_are_put_back_and_can_be_written(tmp_path: Path) -> None:
+    cpu = torch.device("cpu")
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(3)
+        write_checkpoint(tmp_path / "checkpoint.pt", {"random": random_states(cpu)})
+        drawn = torch.rand(5)
+        torch.manual_seed(4)
+        found = read_checkpoint(tmp_path / "checkpoint.pt")
+        assert found is not None
+        set_random_states(found["random"], cpu)
+        assert torch.equal(torch.rand(5), drawn)
+
+
+def test_looking_at_random_states_draws_nothing() -> None:
+    before = torch.get_rng_state()
+    (state,) = random_states(torch.device("cpu"))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(state, before)
+
+
+def test_a_graphics_card_has_a_state_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a run that began without one can go on with one."""
+    device, kept = torch.device("cuda"), torch.arange(3, dtype=torch.uint8)
+    given: list[torch.Tensor] = []
+    monkeypatch.setattr(torch.cuda, "get_rng_state", lambda device: kept)
+    monkeypatch.setattr(torch.cuda, "set_rng_state", lambda state, device: given.append(state))
+    states = random_states(device)
+    assert len(states) == 2
+    set_random_states(states, device)
+    set_random_states(states[:1], device)
+    set_random_states(states, torch.device("cpu"))
+    assert len(given) == 1
+    assert torch.equal(given[0], kept)

@@ -93,6 +93,9 @@ def test_our_numbers_are_printed_beside_the_papers(tmp_path: Path) -> None:
         (["table1", "--methods", "knife,mine"], ["mine", "knife", "schraudolph", "doe"]),
         (["table1", "--seeds", "20"], ["20", "0, 1, 2"]),
         (["table1", "--seeds", "some"], ["some", "0-9"]),
+        (["fig4", "--weights", "some"], ["weights is 'some'", "0.1,1"]),
+        (["fig4", "--corpora", "imdb"], ["corpus is 'imdb'", "dial-mention"]),
+        (["table1", "--corpora", "dial-mention"], ["corpora are given, and table1 has none"]),
     ],
 )
 def test_bad_input_lists_what_exists(tmp_path: Path, arguments: list[str], words: list[str]) -> None:

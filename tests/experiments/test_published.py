@@ -76,6 +76,28 @@ def test_means_of_table3_are_those_of_its_pairs(method: str) -> None:
     assert fmean(cell.std for cell in cells) == pytest.approx(whole.std, abs=0.16)
 
 
+def test_figure4() -> None:
+    assert published.tradeoff("dial-sentiment", "knife", 100.0) == (70.4, 50.0)
+    assert published.tradeoff("dial-sentiment", "none") == (71.0, 64.0)
+    assert published.tradeoff("dial-mention", "adv", 10.0) == (53.0, 67.0)
+    assert published.tradeoff("dial-mention", "nwj", 0.001) == (57.0, 63.6)
+    assert "vector graphics" in (published.source("fig4") or "")
+    for corpus, method, weight in (
+        ("dial-mention", "mine", 1.0),
+        ("dial-mention", "knife", 100.0),
+        ("synthetic", "none", 0.0),
+    ):
+        assert published.tradeoff(corpus, method, weight) is None
+
+
+@pytest.mark.parametrize("corpus", published.WEIGHTS)
+@pytest.mark.parametrize("method", published.FAIR_METHODS)
+def test_figure4_is_whole(corpus: str, method: str) -> None:
+    cells = [published.tradeoff(corpus, method, weight) for weight in published.WEIGHTS[corpus]]
+    assert len(cells) == 5
+    assert all(cell is not None and 50 <= cell.main <= 84 and 50 <= cell.private <= 67 for cell in cells)
+
+
 def test_the_numbers_cannot_be_changed() -> None:
     with pytest.raises(TypeError):
         published.KNIFE_BIAS["fig3-gaussian"] = ()  # type: ignore[index]

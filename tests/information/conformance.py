@@ -111,6 +111,7 @@ VARIANTS = (
     Case("knife-joint", 3, 5, options=FEW | {"preset": "paper"}),
     Case("doe", 3, 5, options={"preset": "paper"}),
     Case("doe", 3, 5, options={"given": "x"}),
+    Case("knife", 3, y_classes=SEVEN, options={"shared": True}),
     *(Case(name, 3, 6, options={"encoder": "gaussian"}) for name in ENCODERS),
 )
 PLAIN = tuple(_cases())

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from infoknife import fit
-from infoknife.information.difference import DENSITIES, ClassDifference, Difference, JointDifference
+from infoknife.information.classes import ClassDifference
+from infoknife.information.difference import DENSITIES, Difference, JointDifference
 from infoknife.tasks import GaussianClasses, GaussianPair
 
 PAIR = GaussianPair.of_information(3, 1)

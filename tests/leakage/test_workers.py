@@ -2,7 +2,7 @@ import warnings
 
 import numpy as np
 import torch
-from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_info
 
 from infoknife.leakage.workers import workers
 

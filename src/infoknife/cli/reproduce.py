@@ -1,7 +1,7 @@
 """``infoknife reproduce``: run the paper's experiments, resumable, with what is left in sight."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,7 +9,7 @@ from infoknife.cli.messages import fail
 from infoknife.cli.trials import numbers, run_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from rich.table import Table as RichTable
 
@@ -29,6 +29,8 @@ def reproduce(
     seeds: Annotated[str | None, typer.Option(help="Runs, as 0,1 or 0-9; all if not given.")] = None,
     methods: Annotated[str | None, typer.Option(help="Methods, separated by commas; all if not given.")] = None,
     pairs: Annotated[str | None, typer.Option(help="Pairs of domains, as mnist-mnistm; all if not given.")] = None,
+    corpora: Annotated[str | None, typer.Option(help="Corpora of texts, as dial-mention; all if not given.")] = None,
+    weights: Annotated[str | None, typer.Option(help="Weights of the information, as 0.1,1; all if not given.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of the data sets, for the applications.")] = None,
     device: Annotated[str, typer.Option(help="Where the applications' networks are: cpu, or cuda.")] = "cpu",
     retry: Annotated[bool, typer.Option("--retry", help="Run failed trials again.")] = False,
@@ -43,29 +45,44 @@ def reproduce(
         _list()
         return
     try:
-        chosen = methods.split(",") if methods else None
-        both = pairs.split(",") if pairs else None
-        wanted = experiments.select(name, preset, methods=chosen, seeds=numbers("seeds", seeds), pairs=both)
+        chosen: dict[str, Any] = {
+            **{"methods": _listed(methods), "pairs": _listed(pairs), "corpora": _listed(corpora)},
+            **{"seeds": numbers("seeds", seeds), "weights": _weights(weights)},
+        }
+        wanted = experiments.select(name, preset, **chosen)
     except ValueError as error:
         raise fail("reproduce", str(error)) from None
     _print(run_all("reproduce", wanted, experiments.Store(out), jobs=jobs, retry=retry, data=data, device=device))
     typer.echo(f"Report: infoknife report {out}")
 
 
+def _listed(text: str | None) -> list[str] | None:
+    return text.split(",") if text else None
+
+
+def _weights(text: str | None) -> list[float] | None:
+    try:
+        return [float(part) for part in text.split(",")] if text else None
+    except ValueError:
+        raise ValueError(f"weights is {text!r}; expected numbers as in 0.1,1") from None
+
+
 def _print(records: "Sequence[Record]") -> None:
-    """Print our numbers beside the paper's, where an experiment has one table that says it all."""
+    """Print our numbers beside the paper's, where an experiment has tables that say it all."""
     from rich.console import Console
 
-    from infoknife.experiments.report import adaptation, contents
+    from infoknife.experiments.report import adaptation, contents, fair_text
     from infoknife.experiments.summary import by
 
-    tables: dict[str, Callable[[Sequence[Record]], Table]] = {
-        **dict.fromkeys(("table1", "fig2-triangle8", "triangle20"), contents.error_means),
-        **dict.fromkeys(("table3", "table3-networks"), adaptation.accuracy),
+    tables: dict[str, Callable[[Sequence[Record]], Iterable[Table]]] = {
+        **dict.fromkeys(("table1", "fig2-triangle8", "triangle20"), lambda own: [contents.error_means(own)]),
+        **dict.fromkeys(("table3", "table3-networks"), lambda own: [adaptation.accuracy(own)]),
+        "fig4": fair_text.tradeoffs,
     }
     for name, own in by(records, lambda record: str(record["experiment"])).items():
-        if name in tables and (table := tables[name](own)).rows:
-            Console().print(_rich(table))
+        for table in tables[name](own) if name in tables else ():
+            if table.rows:
+                Console().print(_rich(table))
 
 
 def _rich(table: "Table") -> "RichTable":

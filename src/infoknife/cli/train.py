@@ -3,6 +3,7 @@
 import typer
 
 from infoknife.cli.adaptation import domain_adaptation
+from infoknife.cli.fair_text import fair_text
 
 __all__ = ["train"]
 
@@ -13,6 +14,7 @@ train = typer.Typer(
     rich_markup_mode="markdown",
 )
 train.command("domain-adaptation")(domain_adaptation)
+train.command("fair-text")(fair_text)
 
 
 @train.callback()

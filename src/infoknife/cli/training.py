@@ -20,7 +20,10 @@ __all__ = ["run_in_sight"]
 
 Facts = Mapping[str, float]
 Tell = Callable[[int, Facts], None]
-SHOWN = {"source_accuracy": "src {:.2f}", "target_accuracy": "tgt {:.2f}", "information": "MI {:.2f}"}
+SHOWN = {
+    **{"source_accuracy": "src {:.2f}", "target_accuracy": "tgt {:.2f}", "main_accuracy": "main {:.2f}"},
+    **{"information": "MI {:.2f}"},
+}
 
 
 def run_in_sight(

@@ -1,10 +1,10 @@
 """The experiments by name."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from infoknife.experiments.bench import BENCH
 from infoknife.experiments.experiment import PRESETS, Experiment
-from infoknife.experiments.paper import adaptation, gaussian, staircases, triangles
+from infoknife.experiments.paper import adaptation, fair_text, gaussian, staircases, triangles
 from infoknife.experiments.trial import Trial
 from infoknife.inputs import one_of
 
@@ -21,12 +21,14 @@ ESTIMATORS = (
     staircases.UNIFORM,
     staircases.TUBA,
 )
-APPLICATIONS = (adaptation.TABLE3, adaptation.NETWORKS)  # which need the user's data, and days for the paper's preset
+APPLICATIONS = (fair_text.FIG4, adaptation.TABLE3, adaptation.NETWORKS)  # of the user's data; "paper" takes days
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (*ESTIMATORS, *APPLICATIONS)}
 GROUPS: dict[str, tuple[str, ...]] = {
     "bias-variance": ("fig3-gaussian", "fig3-cubic", "fig3-uniform"),  # another view of the same trials
     "all": tuple(experiment.name for experiment in ESTIMATORS),
 }
+PLURALS = {"corpus": "corpora"}
+MADE_OF = {"pair": ("source", "target")}  # what is chosen by one name and is several arguments
 
 
 def names() -> list[str]:
@@ -53,6 +55,8 @@ def select(
     methods: Iterable[str] | None = None,
     seeds: Iterable[int] | None = None,
     pairs: Iterable[str] | None = None,
+    corpora: Iterable[str] | None = None,
+    weights: Iterable[float] | None = None,
 ) -> list[Trial]:
     """List the trials of an experiment or a group.
 
@@ -64,6 +68,9 @@ def select(
         seeds: The runs that are wanted, counted from 0; all if not given.
         pairs: The pairs of domains that are wanted, as ``"mnist-mnistm"``, where an experiment has such; all if not
             given.
+        corpora: The corpora that are wanted, as ``"dial-mention"``, where an experiment has such; all if not given.
+        weights: The weights of the information, lambda, that are wanted, where an experiment has them; all if not
+            given.
 
     Example:
         >>> len(select("table1", "paper", methods=["knife"], seeds=[0, 1]))  # two dimensions
@@ -72,28 +79,26 @@ def select(
     one_of("experiment", name, tuple(names()))
     one_of("preset", preset, PRESETS)
     trials = [trial for part in GROUPS.get(name, (name,)) for trial in get(part).trials(preset)]
-    for argument, wanted, of in (("method", methods, _argument), ("seed", seeds, _argument), ("pair", pairs, _pair)):
+    wishes = {"method": methods, "seed": seeds, "pair": pairs, "corpus": corpora, "weight": weights}
+    for argument, wanted in wishes.items():
         if wanted is not None:
-            trials = _with(trials, argument, tuple(wanted), of)
+            trials = _with(trials, argument, tuple(wanted))
     return trials
 
 
-def _with(
-    trials: list[Trial], name: str, wanted: tuple[object, ...], of: Callable[[Trial, str], object]
-) -> list[Trial]:
+def _with(trials: list[Trial], name: str, wanted: tuple[object, ...]) -> list[Trial]:
     """Keep the trials whose argument is one of those that are wanted."""
-    known = tuple(dict.fromkeys(of(trial, name) for trial in trials))
+    known = tuple(dict.fromkeys(_argument(trial, name) for trial in trials))
     for value in wanted:
         if value not in known:
             raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(str, known))}")
-    return [trial for trial in trials if of(trial, name) in wanted]
+    return [trial for trial in trials if _argument(trial, name) in wanted]
 
 
 def _argument(trial: Trial, name: str) -> object:
-    return trial.arguments[name]
-
-
-def _pair(trial: Trial, name: str) -> object:
-    if "source" not in trial.arguments:
-        raise ValueError(f"{name}s are given, and {trial.experiment} has none; leave them out")
-    return f"{trial.arguments['source']}-{trial.arguments['target']}"
+    """What a trial has under a name; a pair is two arguments."""
+    parts = [trial.arguments[part] for part in MADE_OF.get(name, (name,)) if part in trial.arguments]
+    if not parts:
+        several = PLURALS.get(name, f"{name}s")
+        raise ValueError(f"{several} are given, and {trial.experiment} has none; leave them out")
+    return parts[0] if len(parts) == 1 else "-".join(parts)

@@ -8,7 +8,21 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-__all__ = ["KNIFE_BIAS", "PAIRS", "Cell", "Pair", "Staircase", "accuracy", "error", "source", "staircase"]
+__all__ = [
+    "FAIR_METHODS",
+    "KNIFE_BIAS",
+    "PAIRS",
+    "WEIGHTS",
+    "Cell",
+    "Pair",
+    "Staircase",
+    "Tradeoff",
+    "accuracy",
+    "error",
+    "source",
+    "staircase",
+    "tradeoff",
+]
 
 Pair = tuple[str, str]  # of data sets: labelled source, unlabelled target
 
@@ -29,6 +43,13 @@ class Staircase(NamedTuple):
     best_run: bool  # the figure shows the best of the runs
 
 
+class Tradeoff(NamedTuple):
+    """Published accuracies of one run, in percent: of the label, and of a classifier of the private attribute."""
+
+    main: float
+    private: float
+
+
 _SOURCES: Mapping[str, str] = MappingProxyType(
     {
         "table1": "Table 1, read from the published PDF",
@@ -40,6 +61,7 @@ _SOURCES: Mapping[str, str] = MappingProxyType(
         "fig3-cubic": "Figure 3, middle, read from the published PDF's vector graphics",
         "fig3-uniform": "Figure 3, bottom (best of 10 runs), read from the published PDF's vector graphics",
         "tuba-gaussian": "appendix, figure of TUBA, left, read from the published PDF's vector graphics",
+        "fig4": "Figure 4, read from the published PDF's vector graphics; MINE did not converge there",
         "table3": "Table 3 (3 seeds), read from the paper's LaTeX source",
     }
 )
@@ -118,6 +140,37 @@ _ACCURACIES: Mapping[str, tuple[tuple[float, float], ...]] = MappingProxyType(
     }
 )
 
+WEIGHTS: Mapping[str, tuple[float, ...]] = MappingProxyType(
+    {
+        "dial-sentiment": (0.01, 0.1, 1.0, 10.0, 100.0),
+        "dial-mention": (0.001, 0.01, 0.1, 1.0, 10.0),
+    }
+)
+"""Lambda of Figure 4, from left to right; each corpus has its own."""
+
+FAIR_METHODS = "knife", "club", "infonce", "nwj", "doe", "adv"
+"""The methods of Figure 4."""
+
+_UNREGULARIZED: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {"dial-sentiment": (71.0, 64.0), "dial-mention": (84.0, 66.0)}  # the dashed lines
+)
+_TRADEOFFS: Mapping[tuple[str, str], tuple[tuple[float, float], ...]] = MappingProxyType(
+    {  # main and private accuracy in percent, in the order of WEIGHTS
+        ("dial-sentiment", "knife"): ((70.9, 61.5), (69.8, 57.1), (70.6, 57.9), (69.9, 55.2), (70.4, 50.0)),
+        ("dial-sentiment", "club"): ((70.6, 54.5), (70.4, 56.5), (70.0, 56.9), (69.9, 56.2), (67.3, 54.8)),
+        ("dial-sentiment", "infonce"): ((70.4, 64.0), (70.4, 63.7), (69.6, 53.4), (65.8, 50.0), (61.4, 50.0)),
+        ("dial-sentiment", "nwj"): ((70.4, 60.3), (67.6, 58.8), (50.0, 59.1), (52.8, 50.0), (50.0, 58.4)),
+        ("dial-sentiment", "doe"): ((70.8, 59.8), (69.6, 61.6), (60.0, 60.8), (57.6, 60.0), (58.1, 60.9)),
+        ("dial-sentiment", "adv"): ((72.0, 60.3), (72.0, 61.1), (50.0, 53.0), (51.6, 65.0), (52.9, 65.0)),
+        ("dial-mention", "knife"): ((82.0, 61.2), (82.9, 61.6), (82.9, 57.3), (83.1, 53.0), (83.2, 50.0)),
+        ("dial-mention", "club"): ((82.4, 60.3), (82.6, 55.3), (81.6, 50.1), (82.1, 50.1), (83.0, 56.6)),
+        ("dial-mention", "infonce"): ((63.7, 50.0), (63.6, 50.0), (79.9, 61.9), (50.1, 50.0), (68.8, 56.5)),
+        ("dial-mention", "nwj"): ((57.0, 63.6), (50.0, 63.8), (50.0, 60.3), (52.9, 61.9), (50.1, 62.8)),
+        ("dial-mention", "doe"): ((82.2, 62.6), (82.0, 59.7), (81.6, 59.7), (80.4, 61.5), (65.1, 58.6)),
+        ("dial-mention", "adv"): ((80.8, 62.8), (80.6, 59.0), (80.8, 56.7), (54.8, 52.7), (53.0, 67.0)),
+    }
+)
+
 
 def error(experiment: str, method: str, dim: int | None) -> Cell | None:
     """The published mean of |error| of a method, in nats; ``None`` where the paper has none.
@@ -154,6 +207,26 @@ def accuracy(method: str, pair: Pair | None = None) -> Cell | None:
     if method not in _ACCURACIES or (pair is not None and pair not in PAIRS):
         return None
     return Cell(*_ACCURACIES[method][-1 if pair is None else PAIRS.index(pair)], runs=3)
+
+
+def tradeoff(corpus: str, method: str, weight: float = 0.0) -> Tradeoff | None:
+    """The published accuracies (fig:fair_classification_main), in percent; ``None`` where the paper has none.
+
+    Args:
+        corpus: One of ``WEIGHTS``.
+        method: The method; ``"none"`` is training without a regularizer, whatever the weight.
+        weight: Lambda.
+
+    Example:
+        >>> tradeoff("dial-mention", "knife", 10.0), tradeoff("dial-mention", "none")
+        (Tradeoff(main=83.2, private=50.0), Tradeoff(main=84.0, private=66.0))
+    """
+    if method == "none":
+        found = _UNREGULARIZED.get(corpus)
+    else:
+        curve = zip(WEIGHTS.get(corpus, ()), _TRADEOFFS.get((corpus, method), ()), strict=False)
+        found = dict(curve).get(weight)
+    return None if found is None else Tradeoff(*found)
 
 
 def source(experiment: str) -> str | None:

@@ -30,6 +30,7 @@ __all__ = [
     "median_run",
     "method_of",
     "over_levels",
+    "over_seeds",
     "pair",
     "pairs",
     "view",
@@ -43,7 +44,7 @@ PRESETS = "ours", "paper", "cpu", "standard", "quick"  # in the order of reports
 METHODS = (
     *("knife", "knife-joint", "autoregressive", "schraudolph", "doe", "doe-logistic", "parzen"),
     *("club", "club-sample", "l1out", "vub", "infonce", "mine", "nwj", "tuba", "smile", "adv"),
-    *("dann", "source-only"),
+    *("dann", "source-only", "none"),
 )
 
 
@@ -95,7 +96,7 @@ class MeanRow(NamedTuple):
 
 
 class Accuracy(NamedTuple):
-    """The accuracy of a method on a pair over seeds, in percent; ``None`` where no run has one."""
+    """The accuracy of a method on one data set over seeds, in percent; ``None`` where no run has one."""
 
     mean: float | None
     std: float | None
@@ -268,7 +269,7 @@ def accuracies(records: Iterable[Record], name: str = "accuracy") -> dict[str, d
         50.0
     """
     return {
-        method: {which: _accuracy(group, name) for which, group in by(own, pair).items()}
+        method: {which: over_seeds(group, name) for which, group in by(own, pair).items()}
         for method, own in by(in_order(records), method_of).items()
     }
 
@@ -279,7 +280,8 @@ def mean_accuracy(row: Mapping[Pair, Accuracy], over: Iterable[Pair]) -> tuple[f
     return _mean(cell.mean for cell in cells), _mean(cell.std for cell in cells)
 
 
-def _accuracy(group: Sequence[Record], name: str) -> Accuracy:
+def over_seeds(group: Sequence[Record], name: str = "accuracy") -> Accuracy:
+    """Mean and sample deviation of an accuracy over runs, in percent."""
     found = (record["results"].get(name) for record in group if not failed(record))
     values = [100.0 * value for value in found if isinstance(value, int | float)]
     mean, std = fmean(values) if values else None, stdev(values) if len(values) > 1 else None

@@ -97,6 +97,9 @@ class Trial:
         where = f" d={dim}" if (dim := self.arguments.get("dim")) else ""
         if "source" in self.arguments:
             where = f" {self.arguments['source']}-{self.arguments['target']}"
+        if "corpus" in self.arguments:
+            limit, weight = self.arguments.get("at_most"), self.arguments.get("weight", 0.0)
+            where = f" {self.arguments['corpus']} " + (f"λ={weight:g}" if limit is None else f"≤{limit:g}")
         return f"{self.experiment} {self.arguments.get('method', '')}{where} #{self.arguments.get('seed', 0)}"
 
 

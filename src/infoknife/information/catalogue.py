@@ -6,11 +6,13 @@ from typing import Any
 
 from infoknife.densities.base import one_of
 from infoknife.information.base import MutualInformation
+from infoknife.information.classes import ClassDifference
 from infoknife.information.contrastive import MINE, NWJ, SMILE, TUBA, InfoNCE
-from infoknife.information.difference import ClassDifference, Difference, JointDifference
+from infoknife.information.difference import Difference, JointDifference
 from infoknife.information.encoder import EncoderDifference, EncoderPrior
 from infoknife.information.joint import JointKNIFE
 from infoknife.information.knife import ChainKNIFE
+from infoknife.information.shared import SharedKernels
 from infoknife.information.variational import CLUB, VUB, Adversary, CLUBSample, L1Out
 from infoknife.nn import ACTIVATIONS
 
@@ -56,6 +58,11 @@ def _doe(density: str) -> Make:
     return make
 
 
+def _class_knife(x_dim: int, *, shared: bool = False, **options: Any) -> MutualInformation:
+    """Make kernels for each class, or kernels that the classes share."""
+    return SharedKernels(x_dim, **options) if shared else _classes("knife", components=16)(x_dim, **options)
+
+
 def _classes(density: str, **defaults: Any) -> Make:
     def make(x_dim: int, *, preset: str = "default", **options: Any) -> MutualInformation:
         one_of("preset", preset, ("default", "paper"))
@@ -82,7 +89,7 @@ CONTINUOUS: dict[str, Make] = {
     "vub": VUB,
 }
 CLASSES: dict[str, Make] = {
-    "knife": _classes("knife", components=16),
+    "knife": _class_knife,
     "doe": _classes("doe"),
     "doe-logistic": _classes("doe-logistic"),
     "schraudolph": _classes("schraudolph"),

@@ -11,7 +11,7 @@ from infoknife.densities.base import one_of
 from infoknife.densities.revival import Revived
 from infoknife.information.base import Facts, MutualInformation
 
-__all__ = ["ClassDifference", "Difference", "JointDifference", "seed_from"]
+__all__ = ["DENSITIES", "Difference", "JointDifference", "seed_from"]
 
 DENSITIES: dict[str, Callable[..., Density]] = {
     "knife": KNIFE,
@@ -146,79 +146,6 @@ class JointDifference(MutualInformation):
         parts = (self.x_density, x), (self.y_density, y), (self.joint, torch.cat([x, y], -1))
         for density, rows in parts:
             density.initialize(rows, seed=seed_from(generator))
-
-
-class ClassDifference(MutualInformation):
-    r"""$\hat I(X; S) = \hat h(X) - \hat h(X \mid S)$ for classes, with the marginal as the mixture of the conditionals.
-
-    $\hat p(x) = \sum_s \hat p(s)\, \hat p(x \mid s)$ with running class frequencies (`eq:mi_knife_doe`), one set of
-    parameters a class. The value is $H(S)$ minus the cross-entropy of the classifier that the densities imply, so on
-    fresh rows it is a lower bound of the mutual information in expectation, as far as the frequencies are right.
-    Classes that a batch lacks do no harm.
-
-    Args:
-        x_dim: Dimension of x.
-        y_classes: Number of classes.
-        density: ``"knife"``, ``"doe"`` (Gaussian), ``"doe-logistic"`` or ``"schraudolph"``.
-        momentum: Step of the running class frequencies.
-        **options: Options of the density.
-
-    Example:
-        >>> s = torch.arange(2000) % 2
-        >>> x = torch.randn(2000, 1, generator=torch.Generator().manual_seed(0)) + 8 * s[:, None]
-        >>> estimator = ClassDifference(1, y_classes=2, components=4).initialize(x, s, seed=0)
-        >>> round(estimator(x, s).item(), 2)  # log 2
-        0.69
-    """
-
-    rate = 1e-2
-    bound = "lower"
-    facts = Facts(
-        "likelihood of each class", "none", "N M d, with M = 1 for DoE", "Pichler et al. 2022, eq:mi_knife_doe"
-    )
-
-    frequencies: Tensor
-
-    def __init__(
-        self,
-        x_dim: int,
-        y_dim: int | None = None,
-        *,
-        y_classes: int | None = None,
-        density: str = "knife",
-        momentum: float = 0.01,
-        **options: Any,
-    ) -> None:
-        super().__init__(x_dim, y_dim, y_classes=y_classes)
-        one_of("density", density, tuple(DENSITIES))
-        assert y_classes is not None
-        self.momentum = momentum
-        self.conditional = DENSITIES[density](x_dim, given_classes=y_classes, **options)
-        self.register_buffer("frequencies", torch.full((y_classes,), 1 / y_classes))
-
-    def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
-        assert self.y_classes is not None
-        every = [self.conditional.log_prob(x, torch.full_like(y, label)) for label in range(self.y_classes)]
-        log_prob = torch.stack(every, -1)  # N C
-        marginal = torch.logsumexp(log_prob + self.frequencies.to(x.dtype).log(), -1)
-        return log_prob.gather(-1, y.unsqueeze(-1)).squeeze(-1) - marginal
-
-    def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        if self.training and torch.is_grad_enabled():
-            self.frequencies = torch.lerp(self.frequencies, self._counts(y) / len(y), self.momentum)
-        loss: Tensor = self.conditional(x, y)
-        return loss
-
-    def _revive(self, x: Tensor, y: Tensor) -> Revived:
-        return self.conditional.revive(x, y)
-
-    def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
-        counts = self._counts(y) + 0.5  # a class that is not there yet keeps a little weight
-        self.frequencies = counts / counts.sum()
-        self.conditional.initialize(x, y, seed=seed_from(generator))
-
-    def _counts(self, y: Tensor) -> Tensor:
-        return torch.bincount(y, minlength=self.y_classes or 0).to(self.frequencies)
 
 
 def seed_from(generator: torch.Generator) -> int:

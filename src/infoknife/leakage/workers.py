@@ -17,7 +17,7 @@ def workers() -> Iterator[ThreadPoolExecutor]:
 
     Threads within a fit wait for each other. Where the machine has other work they wait long.
     """
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     count = torch.get_num_threads()
     with warnings.catch_warnings(), threadpool_limits(1):

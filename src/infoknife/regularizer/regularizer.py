@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 
 from infoknife.densities import Density
 from infoknife.information import MutualInformation
+from infoknife.information.classes import ClassDensities
 from infoknife.inputs import check_count, check_whole, one_of, tensor
 from infoknife.regularizer.follow import Follower, Rows
 from infoknife.regularizer.frozen import frozen
@@ -53,6 +54,9 @@ class Regularizer(nn.Module):
             limit it is where the multiplier starts.
         at_most: Keep the estimate at most here (nats) by dual ascent, instead of a weight that you set.
         at_least: Keep the estimate at least here.
+        expected: For an estimator with a density for each class: the term is ``estimator.expected(z)``, which looks at
+            no class, instead of the estimate. It cannot fall below zero, so that the encoder gains nothing from
+            misleading an estimator that lags behind. What is measured stays the estimate.
         initialize: Whether the first batch starts the estimator, if nothing has. A call of ``initialize`` with about a
             thousand rows is better.
         warn: Whether ``step`` warns when ``health()`` has something to say, at most once in a thousand rounds each.
@@ -83,6 +87,7 @@ class Regularizer(nn.Module):
         weight: Weight = 1.0,
         at_most: float | None = None,
         at_least: float | None = None,
+        expected: bool = False,
         initialize: bool = True,
         warn: bool = True,
         seed: int | None = None,
@@ -93,7 +98,12 @@ class Regularizer(nn.Module):
                 f"estimator is a {type(estimator).__name__}; expected a Density such as KNIFE, or what mi() makes"
             )
         one_of("mode", mode, MODES)
-        self.estimator, self.mode, self.warn = estimator, mode, warn
+        if expected and not isinstance(estimator, ClassDensities):
+            raise ValueError(
+                f"expected is True for a {type(estimator).__name__}; expected an estimator with a density for each "
+                "class, as mi('knife', dim, y_classes=2) makes it"
+            )
+        self.estimator, self.mode, self.warn, self.expected = estimator, mode, warn, expected
         self.start_from_data = initialize
         self.sign = -1 if maximize else 1
         self.weight = checked_weight(weight)
@@ -184,6 +194,22 @@ class Regularizer(nn.Module):
         self.inner.forget()
         return self
 
+    def refit(self, z: Any, s: Any = None) -> None:
+        """Measure the estimator on rows z (N, d) and s, then start it anew from them: a round in closed form.
+
+        Instead of ``step``, every few batches with some thousand rows of the encoder as it is now, for estimators whose
+        start is a fit of its own, such as ``mi("knife", dim, y_classes=2, shared=True)``. It does not lag behind.
+        """
+        rows = self._rows(z, s)
+        if rows is not None:
+            self._start(rows)
+            with self._isolated():
+                self._look(rows)
+                self.estimator.initialize(*rows, seed=_drawn(None))
+            self._before = None
+            self.inner.forget()
+        self._count()
+
     def health(self) -> Health:
         """Tell how the estimator is, what was skipped and whether the estimate diverges."""
         dims = (getattr(self.estimator, name, None) for name in ("dim", "x_dim", "y_dim"))
@@ -235,11 +261,18 @@ class Regularizer(nn.Module):
         if self.training:
             self._start(tuple(row.detach() for row in rows))
         with self._isolated():
-            value: Tensor = self._unbiased(z)(*(guarded(row, self._skip) for row in rows))
+            estimator, guards = self._unbiased(z), [guarded(row, self._skip) for row in rows]
+            value: Tensor = self._term(estimator, *guards)
         if math.isfinite(value.item()):
             return value
         self.skipped_terms += 1
         return None
+
+    def _term(self, estimator: Estimator, z: Tensor, *s: Tensor) -> Tensor:
+        if self.expected and isinstance(estimator, ClassDensities):
+            return estimator.expected(z).mean()
+        term: Tensor = estimator(z, *s)
+        return term
 
     def _skip(self, rows: int) -> None:
         self.skipped_rows += rows

@@ -166,6 +166,23 @@ def test_dragging_zooms_and_resets(opened: Browser, way: str, down: int) -> None
     assert not reset.is_displayed()
 
 
+def test_marks_have_no_lines_and_tell_their_numbers(opened: Browser) -> None:
+    plane = "figure.chart[data-chart='fig4-plane-cpu']"
+    names = "return [...document.querySelectorAll(arguments[0])].map((title) => title.textContent)"
+    told = opened.execute_script(names, f"{plane} .panel title")
+    assert len(told) == 5
+    assert sum(text.startswith("KNIFE ") for text in told) == 3
+    assert sum(text.startswith("Label only ") for text in told) == 1
+
+
+def test_whiskers_and_published_curves_are_not_read(opened: Browser) -> None:
+    figure = "figure.chart[data-chart='fig4-cpu']"
+    opened.execute_script(f'document.querySelector("{figure}").scrollIntoView()')
+    ActionChains(opened).move_to_element(find(opened, f"{figure} .panel svg")).perform()
+    lines = find(opened, f"{figure} .tip").text.splitlines()
+    assert [line.rsplit(" ", 1)[0] for line in lines] == ["λ", "chance", "Label only", "KNIFE", "CLUB"]
+
+
 def test_dots_have_no_lines_and_zoom_by_themselves(opened: Browser) -> None:
     opened.execute_script(UNFOLD)
     WebDriverWait(opened, 5).until(lambda browser: paths(browser, SCATTER))

@@ -17,7 +17,9 @@ def line(colour: str = "knife", style: str = "line", y: tuple[float | None, ...]
     return Series("KNIFE $", colour, style, (0.0, 1.0, 2.0), y)
 
 
-@pytest.mark.parametrize("style", ["line", "raw", "points", "dots", "truth", "published"])
+@pytest.mark.parametrize(
+    "style", ["line", "raw", "points", "dots", "marks", "whisker", "dashed", "faint", "truth", "published"]
+)
 def test_every_style_is_drawn_with_gaps(style: str, tmp_path: Path) -> None:
     paths = figures.write(tmp_path, [chart(Panel("KNIFE", (line(style=style),)))])
     assert [path.name for path in paths] == ["name.png", "name.svg"]

@@ -7,7 +7,7 @@ from infoknife.experiments.report.palette import COLOURS
 from infoknife.experiments.summary import kind
 from tests.experiments.record_factory import record
 
-METHODS = sorted({*information.names(), *bench.DENSITIES, "dann", "source-only"})
+METHODS = sorted({*information.names(), *bench.DENSITIES, "dann", "source-only", "none"})
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Self
 
-from infoknife.applications.domain_adaptation.schedules import SCHEDULES
+from infoknife.applications.schedules import SCHEDULES
 from infoknife.inputs import check_count, one_of
 
 __all__ = ["METHODS", "PRESETS", "Settings"]

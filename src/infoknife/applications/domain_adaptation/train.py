@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from infoknife.applications.checkpoint import read_checkpoint, write_checkpoint
+from infoknife.applications.checkpoint import random_states, read_checkpoint, set_random_states, write_checkpoint
 from infoknife.applications.domain_adaptation.data import Domain, Images
 from infoknife.applications.domain_adaptation.judge import accuracy, confusion, principal_components
 from infoknife.applications.domain_adaptation.methods import make
 from infoknife.applications.domain_adaptation.model import Adapter
-from infoknife.applications.domain_adaptation.schedules import SCHEDULES
 from infoknife.applications.domain_adaptation.settings import Settings
+from infoknife.applications.schedules import SCHEDULES
 
 __all__ = ["Adapted", "adapt", "load_model"]
 
@@ -214,26 +214,14 @@ class Run:
         for name in ("model", "method", "optimizer"):
             getattr(self, name).load_state_dict(state[name])
         self.generator.set_state(state["generator"])
-        _set_generators(state["random"], self.device)
+        set_random_states(state["random"], self.device)
         for name in MOVING:
             setattr(self, name, state[name])
 
     def _state(self) -> dict[str, Any]:
         moving = {name: getattr(self, name).state_dict() for name in ("model", "method", "optimizer")}
         plain = {name: getattr(self, name) for name in MOVING}
-        return {**moving, **plain, "generator": self.generator.get_state(), "random": _generators(self.device)}
+        return {**moving, **plain, "generator": self.generator.get_state(), "random": random_states(self.device)}
 
     def _features(self) -> dict[str, list[float]]:
         return principal_components(self.model, self.source.test, self.target.test)
-
-
-def _generators(device: torch.device) -> list[Tensor]:
-    """The states of the global generators that noise and dropout draw from."""
-    states = [torch.get_rng_state()]
-    return states if device.type != "cuda" else [*states, torch.cuda.get_rng_state(device)]
-
-
-def _set_generators(states: list[Tensor], device: torch.device) -> None:
-    torch.set_rng_state(states[0])
-    if device.type == "cuda" and len(states) > 1:
-        torch.cuda.set_rng_state(states[1], device)

@@ -1,1 +1,25 @@
-"""Texts whose features tell a label and say nothing about a private attribute (section 4.2)."""
+"""Fair text classification (section 4.2): features that tell a label and nothing of a private attribute.
+
+The loss is CE(Y) + lambda I(Z; S) (eq:all_loss), or CE(Y) with I(Z; S) kept below a limit.
+"""
+
+from infoknife.applications.fair_text.data import CORPORA, Columns, Corpus, Texts, load_corpus
+from infoknife.applications.fair_text.model import TextClassifier
+from infoknife.applications.fair_text.settings import METHODS, PRESETS, Settings
+from infoknife.applications.fair_text.train import Learned, check_corpus, learn, load_model
+
+__all__ = [
+    "CORPORA",
+    "METHODS",
+    "PRESETS",
+    "Columns",
+    "Corpus",
+    "Learned",
+    "Settings",
+    "TextClassifier",
+    "Texts",
+    "check_corpus",
+    "learn",
+    "load_corpus",
+    "load_model",
+]

@@ -31,7 +31,7 @@ def synthetic(
 
     Args:
         rows: In all: four sixths for training, a sixth for validation, a sixth for testing. In each split all pairs
-            (y, s) are equally frequent, up to one row.
+            (y, s) are equally frequent and have the same part of flipped rows, up to one row.
         leak: The probability e that the style is that of another class, up to 1 - 1/K: at 0 the style tells S for
             sure, at 1 - 1/K it tells nothing.
         noise: The probability that the topic is that of another label.
@@ -95,16 +95,21 @@ def _flip(name: str, value: float, classes: int) -> float:
 def _texts(n: int, leak: float, noise: float, labels: int, privates: int, generator: torch.Generator) -> Texts:
     cells = torch.randperm(n, generator=generator) % (labels * privates)
     y, s = cells // privates, cells % privates
-    topics, styles = _channel(y, labels, noise, generator), _channel(s, privates, leak, generator)
+    topics, styles = _channel(y, cells, labels, noise, generator), _channel(s, cells, privates, leak, generator)
     stems = _stems(FILLERS + WORDS * (1 + labels))
     texts = (_text(topic, style, stems, generator) for topic, style in zip(topics, styles, strict=True))
     return Texts(tuple(texts), y, s)
 
 
-def _channel(codes: Tensor, classes: int, flip: float, generator: torch.Generator) -> list[int]:
-    flipped = torch.rand(len(codes), generator=generator, dtype=torch.float64) < flip
-    shift = torch.randint(1, classes, codes.shape, generator=generator)
-    return torch.where(flipped, (codes + shift) % classes, codes).tolist()
+def _channel(codes: Tensor, cells: Tensor, classes: int, flip: float, generator: torch.Generator) -> list[int]:
+    """Flip a part of the codes of every cell, up to one row, so that a sample holds what the channel lets through."""
+    flipped, shift = codes.clone(), torch.randint(1, classes, codes.shape, generator=generator)
+    for cell in cells.unique():
+        rows = (cells == cell).nonzero().flatten()
+        rows = rows[torch.randperm(len(rows), generator=generator)]
+        part = rows[: int(flip * len(rows) + torch.rand((), generator=generator, dtype=torch.float64))]
+        flipped[part] = (codes[part] + shift[part]) % classes
+    return flipped.tolist()
 
 
 def _text(topic: int, style: int, stems: list[str], generator: torch.Generator) -> str:

@@ -8,6 +8,7 @@ from infoknife.experiments import published
 from infoknife.experiments.report import charts, words
 from infoknife.experiments.report.charts import Chart, Panel, Series
 from infoknife.experiments.report.confusion import Confusion, Matrix
+from infoknife.experiments.report.costs import costing
 from infoknife.experiments.report.palette import colour_name
 from infoknife.experiments.report.tables import Table
 from infoknife.experiments.summary import (
@@ -16,7 +17,6 @@ from infoknife.experiments.summary import (
     Record,
     accuracies,
     by,
-    count,
     failed,
     in_order,
     mean_accuracy,
@@ -56,16 +56,7 @@ def source(records: Sequence[Record]) -> Table:
 
 def costs(records: Sequence[Record]) -> Table:
     """Time of a step, also as a multiple of that without a regularizer, and failures."""
-    groups = by(in_order(records), method_of)
-    seconds = {method: _seconds(own) for method, own in groups.items()}
-    rows = []
-    for method, own in groups.items():
-        tally, times = count(own), _ratio(seconds[method], seconds.get(BASE, {}))
-        each = f"{1000 * fmean(seconds[method].values()):.3g}" if seconds[method] else "–"
-        numbers = each, "–" if times is None else f"{times:.2f}", str(tally.runs), str(tally.failures)
-        rows.append((words.method(method), *numbers, words.minutes(tally.seconds)))
-    caption = "Cost of training: the mean over pairs, and over the pairs that source only has as well"
-    return Table(caption, ("method", "ms a step", "× source only", "runs", "failed", "in all"), tuple(rows))
+    return costing(records, BASE, pair, "pairs")
 
 
 def _accuracies(
@@ -125,16 +116,6 @@ def _best(ours: Mapping[int, Numbers]) -> tuple[tuple[int, int], ...]:
         known = [(value, -row) for row, value in zip(ours, values, strict=True) if value is not None]
         found += [(-max(known)[1], column)] if len(known) > 1 else []
     return tuple(found)
-
-
-def _seconds(records: Iterable[Record]) -> dict[Pair, float]:
-    good = [record for record in records if not failed(record) and record["results"].get("seconds_per_step")]
-    return {which: fmean(r["results"]["seconds_per_step"] for r in own) for which, own in by(good, pair).items()}
-
-
-def _ratio(own: Mapping[Pair, float], base: Mapping[Pair, float]) -> float | None:
-    shared = [own[which] / base[which] for which in own if which in base]
-    return fmean(shared) if shared else None
 
 
 # curves

@@ -46,7 +46,7 @@ class Series(NamedTuple):
 
     switch: str
     colour: str  # a name of the palette
-    style: str  # "line", "raw", "points", "dots" without a line, "truth" or "published"
+    style: str  # one of those that figures.py and chart.js know, as "line", "points", or "dots" without a line
     x: Numbers
     y: Numbers
 

@@ -19,10 +19,11 @@ INK, SOFT, FAINT, LINE = "#1f2933", "#616e7c", "#9aa5b1", "#e4e7eb"
 MARKERS = {
     **{"knife": "o", "knife-joint": "D", "autoregressive": "D", "schraudolph": "s", "doe": "^", "doe-logistic": "<"},
     **{"parzen": "p", "club": "v", "club-sample": ">", "l1out": "h", "vub": "d", "infonce": "P", "mine": "X"},
-    **{"nwj": "*", "tuba": "8", "smile": "H", "adv": "p"},
+    **{"nwj": "*", "tuba": "8", "smile": "H", "adv": "p", "none": "s"},
 }
 FONTS: dict[Any, Any] = {"font.size": 9, "svg.hashsalt": "infoknife", "text.color": INK, "axes.labelcolor": INK}
-EVERY_CURVE_ALIKE = {"block means", "moving average"}  # legend entries that stand for several colours
+LAST = {"truth", "published", "dashed", "faint", "dots"}  # styles of what ours is compared with, at the end of a legend
+EVERY_CURVE_ALIKE = {"block means", "moving average", "published"}  # legend entries that stand for several colours
 
 
 def write(
@@ -134,11 +135,15 @@ def _look(series: Series) -> dict[str, Any]:
             "markeredgewidth": 0,
             "zorder": 3,
         },
+        "marks": {"linestyle": "none", "markersize": 6.5 if ours else 5, "zorder": 4 if ours else 3},
+        "whisker": {"linewidth": 0.9, "alpha": 0.7, "zorder": 2},
+        "dashed": {"linewidth": 1.2, "linestyle": (0, (4, 3)), "zorder": 2},
+        "faint": {"linewidth": 0.8, "linestyle": (0, (1, 1.5)), "alpha": 0.75, "zorder": 1},
         "truth": {"linewidth": 0.9, "zorder": 5},
         "published": {"linewidth": 2.6, "alpha": 0.9, "zorder": 6, "solid_capstyle": "butt"},
     }
     look = looks[series.style]
-    return look | {"marker": MARKERS.get(series.colour, "o")} if series.style == "points" else look
+    return look | {"marker": MARKERS.get(series.colour, "o")} if series.style in {"points", "marks"} else look
 
 
 def _clean(axes: Axes, panel: Panel) -> None:
@@ -190,7 +195,7 @@ def _legend(figure: Figure, chart: Chart) -> None:
 
 
 def _knife_first(found: dict[str, Series]) -> list[tuple[str, Series]]:
-    return sorted(found.items(), key=lambda item: (item[1].style in {"truth", "published"}, item[1].colour != "knife"))
+    return sorted(found.items(), key=lambda item: (item[1].style in LAST, item[1].colour != "knife"))
 
 
 def _set(table: Table) -> Figure:

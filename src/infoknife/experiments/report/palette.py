@@ -32,6 +32,7 @@ COLOURS = {
     "adv": Colour("#6a6a2a", "#d3d38a"),
     "dann": Colour("#7d5a3c", "#d8b08c"),
     "source-only": Colour("#6f7782", "#b9c2cc"),
+    "none": Colour("#3f4a57", "#cfd6de"),
     "source": Colour("#1f6fb2", "#6db3f2"),
     "target": Colour("#d95f02", "#ffa552"),
     "other-1": Colour("#117733", "#6fce8d"),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from infoknife.experiments import published
-from infoknife.experiments.report import adaptation, benchmark, charts, contents, words
+from infoknife.experiments.report import adaptation, benchmark, charts, contents, fair_text, words
 from infoknife.experiments.report.charts import Chart
 from infoknife.experiments.report.confusion import Confusion
 from infoknife.experiments.report.tables import Table
@@ -53,6 +53,11 @@ TEXTS = {
     "fig3-uniform": "Sums of uniforms: nothing here is Gaussian. The paper shows the best of ten runs.",
     "bias-variance": "Another view of the same runs: over all seeds, at the end of each level. The variance is that "
     "within a run plus that between the means of runs; MSE = bias² + variance.",
+    "fig4": "A classifier of texts learns a label while λ times the information between its features and a private "
+    "attribute is kept small. The main accuracy is that of the label on test texts; the private accuracy is the "
+    "balanced accuracy of the strongest of several probes on features of held-out texts, so that chance is one over "
+    "the number of classes. The paper has one probe. Dotted lines and small dots are the paper's. The preset CPU has "
+    "a small encoder: its numbers compare methods with each other, not with the paper.",
     "table3": "A classifier learns from labelled images of a source and unlabelled images of a target, while the "
     "information between its features and those that tell the domain is kept small. The accuracy is that on the "
     "target's test images, of the checkpoint with the best accuracy on the target's validation images: the paper's "
@@ -167,6 +172,17 @@ def _tasks(part: Sequence[Record]) -> Iterator[Block]:
     yield from (Fold(f"Every task with {n:,} samples", (table,)) for n, table in fewer)
 
 
+def _fair_text(name: str, group: Sequence[Record]) -> Iterator[Block | None]:
+    for preset, own in by(in_order(group), lambda record: str(record["preset"])).items():
+        yield Heading(words.preset(preset))
+        yield fair_text.curves(own, f"{name}-{preset}")
+        yield from fair_text.tradeoffs(own)
+        yield fair_text.plane(own, f"{name}-plane-{preset}")
+        yield Fold("Information that is left", tuple(fair_text.leaks(own)))
+        yield fair_text.costs(own)
+    yield from _details(group)
+
+
 def _adaptation(name: str, group: Sequence[Record]) -> Iterator[Block | None]:
     for preset, own in by(in_order(group), lambda record: str(record["preset"])).items():
         yield Heading(words.preset(preset))
@@ -229,6 +245,7 @@ _WRITERS: dict[str, Write] = {
     "fig3-cubic": _stairs,
     "fig3-uniform": _stairs,
     "tuba": _tuba,
+    "fig4": _fair_text,
     "table3": _adaptation,
     "bench": _bench,
 }

@@ -1,12 +1,13 @@
 """How our numbers stand against the paper's and against rivals', in plain words with the numbers."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import NamedTuple
 
 from infoknife.experiments import published
 from infoknife.experiments.report import words
+from infoknife.experiments.report.fair_verdicts import judge_fair_text
+from infoknife.experiments.report.verdict import Verdict
 from infoknife.experiments.report.words import number, plus_minus
 from infoknife.experiments.summary import (
     Accuracy,
@@ -39,26 +40,6 @@ LEVEL = 0.5  # percent points: a mean accuracy that is less behind is as good
 MOST = 0.25  # deviations between our own runs, which may be anything, count up to this part of a figure's number
 
 
-class Verdict(NamedTuple):
-    """One judgement.
-
-    Args:
-        experiment: The experiment, with the staircase where there are several.
-        preset: ``"paper"`` is judged by whether it reproduces, all others by whether they are better.
-        method: The method, with the dimension where there are several.
-        word: The judgement in a few words.
-        good: Whether it is to our credit; ``None`` where it is neither.
-        text: The numbers, in nats; accuracies in percent.
-    """
-
-    experiment: str
-    preset: str
-    method: str
-    word: str
-    good: bool | None
-    text: str
-
-
 def verdicts(records: Iterable[Record]) -> list[Verdict]:
     """Judge all records, ours first, in the paper's order; of ``"quick"`` only the benchmark, where all are as quick.
 
@@ -68,6 +49,8 @@ def verdicts(records: Iterable[Record]) -> list[Verdict]:
     * ``"ours"``: "beats the paper" or "worse than the paper", by the mean; and KNIFE is compared with its rivals.
     * Domain adaptation: KNIFE is compared with training without it and with the best rival, on the pairs that all
       have; ``"paper"`` also with the paper, pair by pair, within two of its deviations.
+    * Texts: whether KNIFE hides the private attribute at some lambda and keeps the label; whether a rival does both
+      better.
     * The benchmark: KNIFE is compared with every rival by the mean |error| where both ended well, on each kind of task.
 
     Example:
@@ -85,9 +68,9 @@ def verdicts(records: Iterable[Record]) -> list[Verdict]:
 def _judge(name: str, group: Sequence[Record]) -> Iterator[Verdict]:
     if name == "bench":
         yield from _benchmark(group)
-    elif name == "table3":
+    elif name in _APPLICATIONS:
         for preset, records in by(group, lambda record: str(record["preset"])).items():
-            yield from _adaptation(preset, records)
+            yield from _APPLICATIONS[name](preset, records)
     elif any("levels" in record["results"] for record in group):
         yield from _staircase(group)
     elif any("error" in record["results"] for record in group):
@@ -368,3 +351,9 @@ def _times(value: float, paper: float) -> str:
 
 def _list(values: Iterable[float | None]) -> str:
     return " / ".join("–" if value is None else f"{value:.2f}" for value in values)
+
+
+_APPLICATIONS: dict[str, Callable[[str, Sequence[Record]], Iterator[Verdict]]] = {
+    "fig4": judge_fair_text,
+    "table3": _adaptation,
+}

@@ -8,6 +8,7 @@ from infoknife.experiments import published
 __all__ = [
     "accuracy",
     "cell",
+    "corpus",
     "dimension",
     "method",
     "minutes",
@@ -45,9 +46,16 @@ _METHODS = {
     "cca": "CCA",
     "dann": "DANN",
     "source-only": "Source only",
+    "none": "Label only",
 }
 _PRESETS = {"paper": "As in the paper", "ours": "Ours", "quick": "Quick", "standard": "Standard", "cpu": "CPU"}
 _DOMAINS = {"mnist": "M", "mnistm": "MM", "usps": "U", "svhn": "SV", "stl10": "S", "cifar10": "C"}
+_CORPORA = {
+    "dial-sentiment": "DIAL sentiment",
+    "dial-mention": "DIAL mention",
+    "pan16-mention": "PAN16 mention",
+    "synthetic": "Synthetic",
+}
 _TITLES = {  # in the order of a report: short, and in full
     "table1": ("Table 1", "Entropy of a standard normal"),
     "fig1-shrinking": ("Figure 1", "Entropy of a shrinking Gaussian"),
@@ -61,6 +69,7 @@ _TITLES = {  # in the order of a report: short, and in full
     "tuba": ("TUBA", "TUBA on two staircases"),
     "tuba-gaussian": ("TUBA, Gaussian", "TUBA on the Gaussian staircase"),
     "tuba-cubic": ("TUBA, cubic", "TUBA on the cubic staircase"),
+    "fig4": ("Figure 4", "Texts whose features hide a private attribute"),
     "table3": ("Table 3", "Domain adaptation by disentanglement"),
     "bench": ("Benchmark", "Many distributions with known truth"),
     "bench-entropy": ("Benchmark, entropy", "Densities with a known entropy"),
@@ -94,6 +103,16 @@ def pair(domains: published.Pair) -> str:
         ('M → MM', 'digits → mnist5k')
     """
     return " → ".join(_DOMAINS[name] if domains in published.PAIRS else name for name in domains)
+
+
+def corpus(name: str) -> str:
+    """The name of a corpus as a report writes it.
+
+    Example:
+        >>> corpus("dial-mention"), corpus("mood from age")
+        ('DIAL mention', 'mood from age')
+    """
+    return _CORPORA.get(name, name)
 
 
 def title(experiment: str) -> str:

@@ -2,7 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const MARGIN = { left: 44, right: 14, top: 24, bottom: 34 };
-const MIXED = new Set(["block means", "moving average"]); // legend entries that stand for several colours
+const MIXED = new Set(["block means", "moving average", "published"]); // legend entries that stand for several colours
 const SHAPES = {
   knife: "M3.4 0A3.4 3.4 0 1 1-3.4 0A3.4 3.4 0 1 1 3.4 0Z",
   "knife-joint": "M0-4L4 0L0 4L-4 0Z",
@@ -11,7 +11,11 @@ const SHAPES = {
   club: "M0 3.6L3.6-3H-3.6Z",
   infonce: "M-1.3-4H1.3V-1.3H4V1.3H1.3V4H-1.3V1.3H-4V-1.3H-1.3Z",
   mine: "M-4-2.2L-2.2-4L0-1.8L2.2-4L4-2.2L1.8 0L4 2.2L2.2 4L0 1.8L-2.2 4L-4 2.2L-1.8 0Z",
+  nwj: "M0-4.4L1.1-1.5L4.2-1.4L1.8.6L2.6 3.6L0 1.9L-2.6 3.6L-1.8.6L-4.2-1.4L-1.1-1.5Z",
+  adv: "M0-3.8L3.6-1.2L2.2 3.1H-2.2L-3.6-1.2Z",
+  none: "M-3-3H3V3H-3Z",
 };
+const UNREAD = new Set(["whisker", "faint", "dots", "marks"]); // styles that a line at the pointer does not read
 
 function element(name, attributes = {}, ...children) {
   const node = document.createElement(name);

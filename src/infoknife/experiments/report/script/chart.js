@@ -1,5 +1,7 @@
 // Panels of curves under one legend.
 
+const LAST = new Set(["truth", "published", "dashed", "faint", "dots"]); // at the end of a legend
+
 function look(series) {
   const wide = isKnife(series) ? 2.4 : 1.5;
   const style = {
@@ -7,6 +9,10 @@ function look(series) {
     line: { "stroke-width": wide },
     points: { "stroke-width": wide },
     dots: { "stroke-width": 4.2, "stroke-opacity": 0.6, "stroke-linecap": "round" },
+    marks: { "stroke-width": 0 },
+    whisker: { "stroke-width": 1, "stroke-opacity": 0.7 },
+    dashed: { "stroke-width": 1.4, "stroke-dasharray": "6 4" },
+    faint: { "stroke-width": 1, "stroke-dasharray": "1.5 2.5", "stroke-opacity": 0.85 },
     truth: { "stroke-width": 1.2 },
     published: { "stroke-width": 3.2 },
   }[series.style];
@@ -42,7 +48,7 @@ class Chart {
   keys() {
     const found = new Map();
     for (const series of this.spec.panels.flatMap((panel) => panel.series).reverse()) found.set(series.switch, series);
-    const last = (series) => (series.style === "truth" || series.style === "published" ? 1 : 0);
+    const last = (series) => (LAST.has(series.style) ? 1 : 0);
     const order = ([, a], [, b]) => last(a) - last(b) || isKnife(b) - isKnife(a);
     return [...found].sort(order).map(([name, series]) => this.keyOf(name, series));
   }
@@ -53,7 +59,7 @@ class Chart {
     const tint = MIXED.has(name) ? { ...series, colour: "any" } : series;
     const sample = series.style === "dots" ? "M5 6h0M12 6h0M19 6h0" : "M1 6H23";
     drawn(swatch, "path", { d: sample, ...look(tint), "stroke-opacity": 1 });
-    if (series.style === "points") {
+    if (series.style === "points" || series.style === "marks") {
       const shape = SHAPES[series.colour] ?? SHAPES.knife;
       drawn(swatch, "path", { d: shape, fill: colour(series.colour), transform: "translate(12 6)" });
     }

@@ -7,7 +7,7 @@ class Panel {
     this.clip = `clip-${chart.spec.name}-${number}`;
     this.xZoom = null;
     this.yZoom = null;
-    this.scattered = spec.series.some((series) => series.style === "dots");
+    this.scattered = spec.series.some((series) => series.style === "dots" || series.style === "marks");
     this.svg = document.createElementNS(SVG, "svg");
     this.svg.setAttribute("tabindex", "0");
     this.svg.setAttribute("role", "group");
@@ -76,8 +76,9 @@ class Panel {
     drawn(clip, "rect", { x: left, y: top - 2, width: right - left, height: bottom - top + 4 });
     const group = drawn(this.svg, "g", { "clip-path": `url(#${this.clip})` });
     for (const series of this.shown) {
-      drawn(group, "path", { class: "curve", d: this.path(series), ...look(series) });
-      if (series.style === "points") this.drawPoints(group, series);
+      const marks = series.style === "marks"; // of which there is no curve
+      if (!marks) drawn(group, "path", { class: "curve", d: this.path(series), ...look(series) });
+      if (marks || series.style === "points") this.drawPoints(group, series);
     }
   }
 
@@ -86,7 +87,8 @@ class Panel {
       if (!this.has(series, i)) return;
       const at = `translate(${this.x.to(x).toFixed(1)} ${this.y.to(series.y[i]).toFixed(1)})`;
       const shape = { d: SHAPES[series.colour] ?? SHAPES.knife, fill: colour(series.colour), transform: at };
-      drawn(group, "path", { ...shape, stroke: "var(--card)", "stroke-width": 0.8 });
+      const mark = drawn(group, "path", { ...shape, stroke: "var(--card)", "stroke-width": 0.8 });
+      if (series.style === "marks") drawn(mark, "title", {}, `${series.switch} ${read(x)}, ${read(series.y[i])}`);
     });
   }
 
@@ -131,9 +133,9 @@ class Panel {
   }
 
   show(pixel) {
-    const curves = this.shown.filter((series) => series.style !== "published" && series.style !== "dots");
-    if (!curves.length) return this.hide();
-    const guide = curves.find((series) => series.style !== "truth") ?? curves[0];
+    const curves = this.shown.filter((series) => series.style !== "published" && !UNREAD.has(series.style));
+    if (this.scattered || !curves.length) return this.hide();
+    const guide = curves.find((series) => series.style !== "truth" && series.style !== "dashed") ?? curves[0];
     const i = this.nearest(guide, this.x.from(pixel));
     if (i < 0) return this.hide();
     const at = guide.x[i];
@@ -145,7 +147,8 @@ class Panel {
   }
 
   readings(at) {
-    return [...this.shown].reverse().flatMap((series) => {
+    const told = this.shown.filter((series) => !UNREAD.has(series.style));
+    return told.reverse().flatMap((series) => {
       const i = this.nearest(series, at);
       if (i < 0) return [];
       if (series.style === "published" && Math.abs(series.x[i] - at) > (this.x.range[1] - this.x.range[0]) / 8) return [];

@@ -2,7 +2,7 @@
 
 import pytest
 
-from infoknife.applications.domain_adaptation.schedules import SCHEDULES
+from infoknife.applications.schedules import SCHEDULES
 
 
 def test_the_cycle_rises_and_falls() -> None:

@@ -1,0 +1,60 @@
+"""How good a classifier is, and what its features tell of the private attribute."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from infoknife import Audit, audit
+from infoknife.applications.fair_text.corpus import Corpus
+from infoknife.applications.fair_text.model import TextClassifier, quiet
+from infoknife.atomic import written_whole
+
+__all__ = ["accuracy", "leak", "write_audit"]
+
+MOST = 4000  # held-out texts that are audited
+
+
+@torch.no_grad()
+def accuracy(model: TextClassifier, z: Tensor, y: Tensor) -> float:
+    """Give the part of features z (N, d) whose label y (N,) the head finds."""
+    with quiet(model):
+        return (model.head(z).argmax(1) == y).double().mean().item()
+
+
+def leak(z: Tensor, s: Tensor, corpus: Corpus, seed: int = 0) -> tuple[Audit, dict[str, Any]]:
+    """Audit features of held-out texts.
+
+    Args:
+        z: Features (N, d), of texts that the encoder was not trained on.
+        s: Private classes (N,).
+        corpus: For the names of the classes.
+        seed: Of what is random in the audit.
+
+    Returns:
+        The audit, and its numbers for a record.
+    """
+    rows = torch.randperm(len(z), generator=torch.Generator().manual_seed(seed))[:MOST].sort().values
+    privates = np.array(corpus.privates)[s[rows].numpy()]
+    found = audit(z[rows].numpy(), privates, seed=seed, names=("the private attribute", "the label"))
+    return found, {
+        "private_accuracy": found.strongest.balanced_accuracy,
+        "private_chance": found.chance,
+        "probe": found.strongest.name,
+        "probes": {probe.name: probe.balanced_accuracy for probe in found.probes},
+        "leak": found.information.value,
+        "leak_stderr": found.information.stderr,
+        "leak_interval": list(found.information.interval()),
+        "private_entropy": found.entropy,
+        "held_out": len(rows),
+    }
+
+
+def write_audit(folder: Path, found: Audit, z: Tensor, s: Tensor, y: Tensor) -> None:
+    """Write the audit's page, and the features for whoever wants to look at them in another way; no text."""
+    with written_whole(folder / "audit.html") as file:
+        file.write(found.to_html().encode())
+    with written_whole(folder / "features.npz") as file:
+        np.savez_compressed(file, z=z.numpy(), s=s.numpy(), y=y.numpy())

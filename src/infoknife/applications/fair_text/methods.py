@@ -1,0 +1,111 @@
+"""What keeps the features free of the private attribute: nothing, or an estimate of their information."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import final
+
+from torch import Tensor, nn
+
+from infoknife import Regularizer, annealed, mi
+from infoknife.applications.fair_text.settings import Settings
+
+__all__ = ["Hidden", "Method", "Open", "make"]
+
+Fresh = Callable[[int], tuple[Tensor, Tensor]]  # features and private classes of so many training texts, as of now
+
+
+class Method(nn.Module, ABC):
+    """A term for the loss of the encoder."""
+
+    @abstractmethod
+    def forward(self, z: Tensor, s: Tensor, fresh: Fresh) -> Tensor:
+        """Give the term, a scalar.
+
+        Args:
+            z: Features (N, d).
+            s: Private classes (N,).
+            fresh: Gives features of other training texts.
+        """
+
+    def measure(self, z: Tensor, s: Tensor) -> float | None:
+        """Give the information of features of other texts by the estimator as it is, in nats; None without one."""
+        return None
+
+    def information(self) -> float | None:
+        """Give the running estimate of the information in nats, on rows not learned from; None without one."""
+        return None
+
+    def health(self) -> dict[str, float]:
+        """Give the numbers of the regularizer's health under names of their own, if there is one."""
+        return {}
+
+    def messages(self) -> list[str]:
+        """Give what the regularizer's health has to say in words."""
+        return []
+
+
+@final
+class Open(Method):
+    """No term: what an encoder leaks that nobody keeps from it."""
+
+    def forward(self, z: Tensor, s: Tensor, fresh: Fresh) -> Tensor:
+        """Give zero."""
+        return z.new_zeros(())
+
+
+@final
+class Hidden(Method):
+    r"""The term $\lambda I(\Phi(X); S)$ of ``eq:all_loss``, or one that keeps the information at most somewhere.
+
+    The estimator learns by Algorithm 1, a gradient step beside each of the encoder's; or it is fitted anew in closed
+    form at times, to features of a few thousand training texts, so that it never lags behind.
+
+    Args:
+        settings: Those of the run.
+        classes: Number of private classes.
+    """
+
+    def __init__(self, settings: Settings, classes: int) -> None:
+        super().__init__()
+        self.settings = settings
+        rising = settings.ramp > 0 and settings.at_most is None
+        weight = annealed(settings.weight, max(1, int(settings.ramp * settings.steps))) if rising else settings.weight
+        self.regularizer = Regularizer(
+            mi(settings.method, settings.features, y_classes=classes, **settings.estimator),
+            lr=settings.estimator_lr,
+            weight=weight,
+            at_most=settings.at_most,
+            expected=settings.expected,
+            warn=False,  # the record says it
+            seed=settings.seed,
+        )
+
+    def forward(self, z: Tensor, s: Tensor, fresh: Fresh) -> Tensor:
+        """Let the estimator learn, and give the term."""
+        if not self.settings.refit:
+            self.regularizer.step(z, s)
+        elif self.regularizer.calls % self.settings.refit == 0:
+            self.regularizer.refit(*fresh(self.settings.rows))
+        term: Tensor = self.regularizer(z, s)
+        return term
+
+    def measure(self, z: Tensor, s: Tensor) -> float | None:
+        """Give the estimate for rows z and s."""
+        return self.regularizer.measure(z, s)
+
+    def information(self) -> float | None:
+        """Give the running estimate."""
+        return self.regularizer.estimate
+
+    def health(self) -> dict[str, float]:
+        """Give the numbers of the regularizer's health, each under ``regularizer/``."""
+        return {f"regularizer/{name}": value for name, value in self.regularizer.health().scalars().items()}
+
+    def messages(self) -> list[str]:
+        """Give what the regularizer's health has to say."""
+        return list(self.regularizer.health().messages)
+
+
+def make(settings: Settings, classes: int) -> Method:
+    """Make the method that settings name, for so many private classes."""
+    return Open() if settings.method == "none" else Hidden(settings, classes)

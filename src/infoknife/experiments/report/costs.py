@@ -1,0 +1,44 @@
+"""What training costs, method by method."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from statistics import fmean
+
+from infoknife.experiments.report import words
+from infoknife.experiments.report.tables import Table
+from infoknife.experiments.summary import Record, by, count, failed, in_order, method_of
+
+__all__ = ["costing"]
+
+Place = Callable[[Record], Hashable]
+
+
+def costing(records: Sequence[Record], base: str, place: Place, places: str) -> Table:
+    """Time of a step, also as a multiple of that of a method without a regularizer, and failures.
+
+    Args:
+        records: Of one preset, with ``results["seconds_per_step"]``.
+        base: The method without.
+        place: What was trained on, so that only the same are compared.
+        places: What such are called.
+    """
+    groups = by(in_order(records), method_of)
+    seconds = {method: _seconds(own, place) for method, own in groups.items()}
+    rows = []
+    for method, own in groups.items():
+        tally, times = count(own), _ratio(seconds[method], seconds.get(base, {}))
+        each = f"{1000 * fmean(seconds[method].values()):.3g}" if seconds[method] else "–"
+        numbers = each, "–" if times is None else f"{times:.2f}", str(tally.runs), str(tally.failures)
+        rows.append((words.method(method), *numbers, words.minutes(tally.seconds)))
+    without = words.method(base).lower()
+    caption = f"Cost of training: the mean over {places}, and over the {places} that {without} has as well"
+    return Table(caption, ("method", "ms a step", f"× {without}", "runs", "failed", "in all"), tuple(rows))
+
+
+def _seconds(records: Iterable[Record], place: Place) -> dict[Hashable, float]:
+    good = [record for record in records if not failed(record) and record["results"].get("seconds_per_step")]
+    return {where: fmean(r["results"]["seconds_per_step"] for r in own) for where, own in by(good, place).items()}
+
+
+def _ratio(own: Mapping[Hashable, float], base: Mapping[Hashable, float]) -> float | None:
+    shared = [own[where] / base[where] for where in own if where in base]
+    return fmean(shared) if shared else None
