@@ -54,8 +54,9 @@ class ClassDensities(MutualInformation):
         """
         x = matrix(x, "x", dim=self.x_dim)
         with full_precision(x.device.type):
-            ratios = self._ratios(self._coordinates(x, x)[0])
-            return (self.frequencies.to(ratios.dtype) * ratios.exp() * ratios).sum(-1)
+            ratios = self._ratios(self._log_probs(self._coordinates(x, x)[0]))
+            prior = self.frequencies.to(ratios.dtype).log()  # minus infinity for a class that is no more
+            return ((prior + ratios).exp() * ratios).sum(-1)
 
     @abstractmethod
     def _log_probs(self, x: Tensor) -> Tensor:
@@ -65,14 +66,13 @@ class ClassDensities(MutualInformation):
     def _likelihood(self, x: Tensor, y: Tensor) -> Tensor:
         """Give the mean of -log p(x | y), which the parameters minimise."""
 
-    def _ratios(self, x: Tensor) -> Tensor:
-        """Give log p(x | s) / p(x) for every class: (N, classes)."""
-        log_probs = self._log_probs(x)
+    def _ratios(self, log_probs: Tensor) -> Tensor:
+        """Give log p(x | s) / p(x) for every class, from log p(x | s): (N, classes)."""
         marginal = torch.logsumexp(log_probs + self.frequencies.to(log_probs.dtype).log(), -1, keepdim=True)
         return log_probs - marginal
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
-        return self._ratios(x).gather(-1, y.unsqueeze(-1)).squeeze(-1)
+        return self._ratios(self._log_probs(x)).gather(-1, y.unsqueeze(-1)).squeeze(-1)
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         if self.training and torch.is_grad_enabled():

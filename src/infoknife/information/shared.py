@@ -13,8 +13,9 @@ from infoknife.information.classes import ClassDensities
 __all__ = ["SharedKernels"]
 
 RIDGE = 1e-4  # of the mean variance: an encoder can hide a class where rows hardly vary
-TRUST = (0.5, 2.0, 8.0, 32.0, math.inf)  # rows a dimension that a class borrows for its covariance; the best is taken
-HELD = 3  # one row in so many judges which is
+BORROWED = 16.0  # rows a dimension that a class borrows from all for its covariance
+TRUSTS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+HELD = 3  # one row in so many judges which of them is right
 SMOOTH = 4.0  # rows of every kernel that a class borrows from the others for its weights
 LEAST = 1e-3  # variance of a kernel where rows have 1
 ROUNDS = 4  # of k-means, and then of expectation maximisation
@@ -26,11 +27,12 @@ class SharedKernels(ClassDensities):
 
     $$\hat p(x \mid s) = |W_s| \sum_m w_{sm}\, \mathcal N(W_s (x - \mu_s);\; c_m, \sigma_m^2 I)$$
 
-    $W_s$ whitens by the covariance of the class, which is pulled to that of all classes as far as rows that were held
-    out for it like. So a class costs no more numbers than the rows can tell, and what the kernels get wrong is wrong
-    for all classes and cancels: with a few thousand rows in 64 dimensions, hundredths of a nat are seen.
-    ``initialize`` fits all of it in closed form: means, covariances, k-means and expectation maximisation. The marginal
-    is the mixture of the classes (`eq:mi_knife_doe`).
+    $W_s$ whitens by the covariance of the class, pulled a little to that of all. What kernels get wrong is wrong for
+    all classes and cancels. ``initialize`` fits everything in closed form: means, covariances, k-means and expectation
+    maximisation. The marginal is the mixture of the classes (`eq:mi_knife_doe`).
+
+    Covariances of few rows promise more than they keep. So the estimate takes the log-densities times a trust from 0 to
+    1 that suits rows held out for it. ``expected`` takes them in full: an encoder is to remove what may be there.
 
     Args:
         x_dim: Dimension of x.
@@ -49,6 +51,7 @@ class SharedKernels(ClassDensities):
 
     facts = Facts("likelihood, or in closed form", "none", "N K M", "Pichler et al. 2022, eq:mi_knife_doe")
     whitening: Tensor
+    trust: Tensor
 
     def __init__(
         self,
@@ -61,6 +64,7 @@ class SharedKernels(ClassDensities):
     ) -> None:
         super().__init__(x_dim, y_dim, y_classes=y_classes, momentum=momentum)
         self.register_buffer("whitening", torch.eye(x_dim).repeat(self.classes, 1, 1))  # W_s, transposed
+        self.register_buffer("trust", torch.ones(()))
         self.places = nn.Parameter(torch.zeros(self.classes, x_dim))  # W_s mu_s
         self.kernels = Kernels(x_dim, check_count("components", components), self.classes)
 
@@ -70,26 +74,53 @@ class SharedKernels(ClassDensities):
         log_probs: Tensor = self.kernels(u)
         return log_probs + whitening.diagonal(0, 1, 2).abs().log().sum(-1)  # triangular
 
+    def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
+        return self._ratios(self.trust.to(x.dtype) * self._log_probs(x)).gather(-1, y.unsqueeze(-1)).squeeze(-1)
+
     def _likelihood(self, x: Tensor, y: Tensor) -> Tensor:
         return -self._log_probs(x).gather(-1, y.unsqueeze(-1)).mean()
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         super()._initialize(x, y, generator)
         held = torch.arange(len(x), device=x.device) % HELD == 0
-        start = Moments.of(x[~held], y[~held], self.classes)
-        losses = [start.whitened(trust).loss(x[held], y[held], self.frequencies) for trust in TRUST]
-        best = TRUST[min(range(len(TRUST)), key=losses.__getitem__)]
-        whitened = Moments.of(x, y, self.classes).whitened(best)
+        self._fit(x[~held], y[~held], generator)
+        self.trust = self._trusted(x[held], y[held])
+        self._fit(x, y, generator)
+
+    def _fit(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
+        whitened = Whitened.of(x, y, self.classes)
         self.whitening = whitened.factors
         self.places.copy_(whitened.places)
         self.kernels.fit(whitened.centred(x, y), nn.functional.one_hot(y, self.classes).to(x.dtype), generator)
 
+    def _trusted(self, x: Tensor, y: Tensor) -> Tensor:
+        """Find how much of the log-densities suits rows x (N, d) of classes y (N,) that were not fitted: a scalar."""
+        log_probs, prior = self._log_probs(x), self.frequencies.to(x.dtype).log()
+        losses = [nn.functional.cross_entropy(trust * log_probs + prior, y).item() for trust in TRUSTS]
+        return torch.tensor(TRUSTS[min(range(len(TRUSTS)), key=losses.__getitem__)]).to(x)
+
 
 class Whitened(NamedTuple):
-    """An affine map for each class: rows x become x @ factors[s] - places[s]."""
+    """An affine map for each class, by its mean and covariance: rows x become x @ factors[s] - places[s]."""
 
     factors: Tensor  # K d d, upper triangular
     places: Tensor  # K d
+
+    @classmethod
+    def of(cls, x: Tensor, y: Tensor, classes: int) -> "Whitened":
+        """Find the maps that make rows x (N, d) of each class y (N,) white."""
+        one_hot, d = nn.functional.one_hot(y, classes).to(x.dtype), x.shape[1]  # N K
+        rows = one_hot.sum(0)
+        means = one_hot.T @ x / rows.clamp_min(1).unsqueeze(-1)  # an absent class is in the middle
+        within = x - means[y]
+        scatters = torch.stack([within[y == s].T @ within[y == s] for s in range(classes)])
+        pooled = scatters.sum(0) / len(x)
+        pooled = pooled + RIDGE * pooled.diagonal().mean().clamp_min(1e-12) * torch.eye(d).to(x)
+        borrowed = BORROWED * d
+        lower = torch.linalg.cholesky((scatters + borrowed * pooled) / (rows + borrowed)[:, None, None])
+        identity = torch.eye(d).to(x).expand_as(lower)
+        factors = torch.linalg.solve_triangular(lower, identity, upper=False).mT.contiguous()
+        return cls(factors, torch.einsum("kd,kde->ke", means, factors))
 
     def centred(self, x: Tensor, y: Tensor) -> Tensor:
         """Map rows x (N, d) of classes y (N,), each as its own class: (N, d)."""
@@ -97,43 +128,6 @@ class Whitened(NamedTuple):
         for s, (factor, place) in enumerate(zip(self.factors, self.places, strict=True)):
             u[y == s] = x[y == s] @ factor - place
         return u
-
-    def loss(self, x: Tensor, y: Tensor, frequencies: Tensor) -> float:
-        """Cross-entropy of the classes y (N,) of rows x (N, d), with a Gaussian for each class, in nats."""
-        u = torch.einsum("nd,kde->nke", x, self.factors) - self.places
-        scores = self.factors.diagonal(0, 1, 2).log().sum(-1) - 0.5 * u.square().sum(-1) + frequencies.log()
-        return nn.functional.cross_entropy(scores, y).item()
-
-
-class Moments(NamedTuple):
-    """What is known of each class: rows, means and covariances; and the covariance within all of them."""
-
-    rows: Tensor  # K
-    means: Tensor  # K d
-    covariances: Tensor  # K d d
-    pooled: Tensor  # d d
-
-    @classmethod
-    def of(cls, x: Tensor, y: Tensor, classes: int) -> "Moments":
-        """Take the moments of rows x (N, d) of classes y (N,)."""
-        one_hot = nn.functional.one_hot(y, classes).to(x.dtype)  # N K
-        rows = one_hot.sum(0)
-        means = one_hot.T @ x / rows.clamp_min(1).unsqueeze(-1)  # an absent class is in the middle
-        within = x - means[y]
-        scatters = torch.stack([within[y == s].T @ within[y == s] for s in range(classes)])
-        pooled = scatters.sum(0) / len(x)
-        ridge = RIDGE * pooled.diagonal().mean().clamp_min(1e-12) * torch.eye(x.shape[1]).to(x)
-        return cls(rows, means, scatters / rows.clamp_min(1)[:, None, None] + ridge, pooled + ridge)
-
-    def whitened(self, trust: float) -> Whitened:
-        """Give the maps that make each class white; covariances borrow from the pooled one, trust rows a dimension."""
-        borrowed = trust * len(self.pooled)
-        own = self.rows / (self.rows + borrowed) if math.isfinite(borrowed) else torch.zeros_like(self.rows)
-        covariances = own[:, None, None] * self.covariances + (1 - own)[:, None, None] * self.pooled
-        lower = torch.linalg.cholesky(covariances)
-        identity = torch.eye(len(self.pooled)).to(lower).expand_as(lower)
-        factors = torch.linalg.solve_triangular(lower, identity, upper=False).mT.contiguous()
-        return Whitened(factors, torch.einsum("kd,kde->ke", self.means, factors))
 
 
 class Kernels(nn.Module):

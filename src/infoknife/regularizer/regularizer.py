@@ -27,6 +27,7 @@ __all__ = ["Regularizer"]
 MODES = ("alternate", "joint")
 PERIOD = 8  # rounds between two looks at fresh rows, where no limit asks for all of them
 SMOOTHING = 0.1  # of the running estimate
+KEPT = 8  # one row in so many is kept from a fit, to be measured
 WARN_EVERY = 1000  # rounds between two warnings of the same kind
 WARM = 200  # rounds before the estimator can be said to be behind
 
@@ -195,17 +196,18 @@ class Regularizer(nn.Module):
         return self
 
     def refit(self, z: Any, s: Any = None) -> None:
-        """Measure the estimator on rows z (N, d) and s, then start it anew from them: a round in closed form.
+        """Start the estimator anew from rows z (N, d) and s, and measure it on those kept from it: a closed-form round.
 
         Instead of ``step``, every few batches with some thousand rows of the encoder as it is now, for estimators whose
-        start is a fit of its own, such as ``mi("knife", dim, y_classes=2, shared=True)``. It does not lag behind.
+        start is a fit of its own, such as ``mi("knife", dim, y_classes=2, shared=True)``. It does not lag behind. One
+        row in eight is measured and not learned from, so rows should be different ones, in random order.
         """
         rows = self._rows(z, s)
         if rows is not None:
-            self._start(rows)
+            kept = torch.arange(len(rows[0]), device=rows[0].device) % KEPT == 0
             with self._isolated():
-                self._look(rows)
-                self.estimator.initialize(*rows, seed=_drawn(None))
+                self.estimator.initialize(*(row[~kept] for row in rows), seed=_drawn(None))
+                self._look(tuple(row[kept] for row in rows), always=True)
             self._before = None
             self.inner.forget()
         self._count()
@@ -304,9 +306,9 @@ class Regularizer(nn.Module):
         if self.start_from_data and not bool(self.estimator.initialized):
             self.initialize(*rows)
 
-    def _look(self, rows: Rows) -> None:
-        """Measure rows that nothing was learned from yet, and tell the limit."""
-        if self.limit is None and self.steps % PERIOD:
+    def _look(self, rows: Rows, always: bool = False) -> None:
+        """Measure rows that nothing was learned from yet, at times or always, and tell the limit."""
+        if self.limit is None and self.steps % PERIOD and not always:
             return
         with torch.no_grad():
             value = frozen(self.estimator)(*rows).item()

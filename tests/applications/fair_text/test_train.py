@@ -378,12 +378,14 @@ def test_the_average_follows_the_model() -> None:
 
 def test_fits_see_other_training_texts_without_dropout() -> None:
     run = Run(settings(**OURS | {"noise": 0.0}))
-    z, s = run._fresh(500)
-    every = encoded(run.model, run.rows["train"])
-    distances = torch.cdist(z.double(), every.double())
-    assert float(distances.min(1).values.max()) < 1e-4
-    assert len(s) == 500
-    assert not z.requires_grad
+    every = encoded(run.model, run.rows["train"]).double()
+    for asked, rows in ((50, 50), (500, 160)):
+        z, s = run._fresh(asked)
+        found = torch.cdist(z.double(), every).min(1)
+        assert float(found.values.max()) < 1e-4
+        assert len(z) == len(s) == len(found.indices.unique()) == rows, "each once"
+        assert torch.equal(s, CORPUS.train.s[found.indices])
+        assert not z.requires_grad
     assert run.model.encoder.training
 
 

@@ -46,7 +46,7 @@ def leak(z: Tensor, s: Tensor, corpus: Corpus, seed: int = 0) -> tuple[Audit, di
         "probes": {probe.name: probe.balanced_accuracy for probe in found.probes},
         "leak": found.information.value,
         "leak_stderr": found.information.stderr,
-        "leak_interval": list(found.information.interval()),
+        "leak_interval": list(found.interval()),
         "private_entropy": found.entropy,
         "held_out": len(rows),
     }

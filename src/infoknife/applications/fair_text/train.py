@@ -254,8 +254,8 @@ class Run:
 
     @torch.no_grad()
     def _fresh(self, n: int) -> tuple[Tensor, Tensor]:
-        """Features of n training texts as the encoder is now, without dropout, and their private classes."""
-        rows = torch.randint(len(self.y), (n,), generator=self.generator).to(self.device)
+        """Features of n training texts, or all, as the encoder is now, without dropout, and their private classes."""
+        rows = torch.randperm(len(self.y), generator=self.generator)[:n].to(self.device)
         with quiet(self.model.encoder):
             return self.model.noisy(self.rows["train"][rows]), self.s[rows]
 
