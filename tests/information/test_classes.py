@@ -132,3 +132,11 @@ def test_classes_are_asked_for(kind: type[ClassDensities]) -> None:
         kind(2, 3)
     with pytest.raises(ValueError, match="y_dim is None and y_classes is None; expected exactly one"):
         kind(2)
+
+
+def test_a_class_that_is_no_more_leaves_what_is_expected_finite() -> None:
+    y = torch.arange(400) % 2
+    x = torch.randn(400, 1, generator=torch.Generator().manual_seed(0)) + 40 * y[:, None]
+    estimator = ClassDifference(1, y_classes=2, density="doe").initialize(x, y)
+    estimator.frequencies = torch.tensor([1.0, 0.0])
+    assert bool(torch.isfinite(estimator.expected(x)).all())

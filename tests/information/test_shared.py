@@ -59,7 +59,7 @@ WORLDS = {
     "near in two": (shifted(2, 0, 0.2), 0.005),
     "apart in sixteen": (shifted(16, 0, 1), 0.025),
     "near in sixteen": (shifted(16, 0, 0.3), 0.01),
-    "three classes": (shifted(3, 0, 1, 2.5), 0.02),
+    "three classes": (shifted(3, 0, 1, 2.5), 0.03),
     "scales": (World([[np.zeros(3)]] * 2, [[np.eye(3)], [4 * np.eye(3)]]), 0.06),
     "correlations": (turned(0.8), 0.03),
     "xor": (XOR, 0.1),
