@@ -174,7 +174,7 @@ class Settings:
 
 PAPER: dict[str, Any] = {"warm_up": 1000, "select": "lowest-information"}  # and what the class has
 CPU: dict[str, Any] = {
-    **{"encoder": "bag", "embedding": 256, "features": 64, "hidden": 128, "word_dropout": 0.5, "noise": 0.2},
+    **{"encoder": "bag", "embedding": 384, "features": 64, "hidden": 128, "word_dropout": 0.5, "noise": 0.2},
     **{"steps": 500, "batch_size": 64, "lr": 1e-3, "weight_decay": 0.1, "schedule": "cycle", "every": 100},
     **{"average": 0.98, "ramp": 0.2, "clean": True},
 }
@@ -182,7 +182,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {"paper": PAPER, "cpu": CPU, "quick": CPU | {"steps": 100, "every": 50}}
 )
 OWN: dict[str, dict[str, Any]] = {
-    "knife": {"estimator": {"shared": True}, "expected": True, "refit": 8, "weight": 1.0},
+    "knife": {"estimator": {"shared": True}, "expected": True, "refit": 8, "weight": 3.0},
 }
 PRESET_METHODS: Mapping[str, Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {
