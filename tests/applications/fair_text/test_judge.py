@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from infoknife.applications.fair_text import Corpus, Settings, TextClassifier, Texts, judge
-from infoknife.applications.fair_text.judge import MOST, accuracy, leak, write_audit
+from infoknife.applications.fair_text.judge import MOST, accuracy, check_held_out, leak, write_audit
+from infoknife.applications.fair_text.synthetic import synthetic
 
 NONE = Texts((), torch.empty(0), torch.empty(0))
 CORPUS = Corpus("own", NONE, NONE, NONE, ("no", "yes"), ("north", "south", "west"))
@@ -27,8 +28,8 @@ class Asked:
     def __call__(self, z: Any, s: Any, **how: Any) -> Any:
         self.rows.append((z, s))
         self.how.append(how)
-        information = SimpleNamespace(value=0.2, stderr=0.01, interval=lambda: (0.1, 0.3))
-        return SimpleNamespace(strongest=PROBES[1], probes=PROBES, chance=1 / 3, information=information, entropy=1.1)
+        numbers = {"chance": 1 / 3, "entropy": 1.1, "information": SimpleNamespace(value=0.2, stderr=0.01)}
+        return SimpleNamespace(strongest=PROBES[1], probes=PROBES, interval=lambda: (0.1, 0.3), **numbers)
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_numbers_are_the_audits(asked: Asked) -> None:
     ((rows, names),) = asked.rows
     assert np.array_equal(rows, z.numpy())
     assert names.tolist() == ["north", "south", "west"] * 10
-    assert asked.how == [{"seed": 5, "names": ("the private attribute", "the label")}]
+    assert asked.how == [{"folds": 5, "seed": 5, "names": ("the private attribute", "the label")}]
 
 
 def test_so_many_rows_at_most_and_the_seed_says_which(asked: Asked) -> None:
@@ -95,3 +96,9 @@ def test_page_and_features_are_written(tmp_path: Path) -> None:
     with np.load(tmp_path / "features.npz") as found:
         assert sorted(found) == ["s", "y", "z"]
         assert all(np.array_equal(found[name], value.numpy()) for name, value in (("z", z), ("s", s), ("y", y)))
+
+
+def test_too_few_held_out_texts_are_said_before_training() -> None:
+    corpus = synthetic(rows=24)
+    with pytest.raises(ValueError, match="4 held-out texts are of the private class 'dialect 0'; expected at least 5"):
+        check_held_out(corpus)

@@ -12,9 +12,21 @@ from infoknife.applications.fair_text.corpus import Corpus
 from infoknife.applications.fair_text.model import TextClassifier, quiet
 from infoknife.atomic import written_whole
 
-__all__ = ["accuracy", "leak", "write_audit"]
+__all__ = ["accuracy", "check_held_out", "leak", "write_audit"]
 
 MOST = 4000  # held-out texts that are audited
+FOLDS = 5  # of the audit
+
+
+def check_held_out(corpus: Corpus) -> None:
+    """Raise where a private class has too few held-out texts to be audited: better before training than after."""
+    held = torch.cat([corpus.validation.s, corpus.test.s])
+    for name, rows in zip(corpus.privates, torch.bincount(held, minlength=len(corpus.privates)).tolist(), strict=True):
+        if rows < FOLDS:
+            raise ValueError(
+                f"{corpus.name}: {rows} held-out texts are of the private class {name!r}; expected at least {FOLDS} in "
+                "validation and test together, so that the audit has one for each fold. Hold out more, or join classes"
+            )
 
 
 @torch.no_grad()
@@ -38,7 +50,7 @@ def leak(z: Tensor, s: Tensor, corpus: Corpus, seed: int = 0) -> tuple[Audit, di
     """
     rows = torch.randperm(len(z), generator=torch.Generator().manual_seed(seed))[:MOST].sort().values
     privates = np.array(corpus.privates)[s[rows].numpy()]
-    found = audit(z[rows].numpy(), privates, seed=seed, names=("the private attribute", "the label"))
+    found = audit(z[rows].numpy(), privates, folds=FOLDS, seed=seed, names=("the private attribute", "the label"))
     return found, {
         "private_accuracy": found.strongest.balanced_accuracy,
         "private_chance": found.chance,

@@ -15,7 +15,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from infoknife.applications.checkpoint import random_states, read_checkpoint, set_random_states, write_checkpoint
 from infoknife.applications.fair_text.corpus import Corpus, Texts
 from infoknife.applications.fair_text.data import load_corpus
-from infoknife.applications.fair_text.judge import accuracy, leak, write_audit
+from infoknife.applications.fair_text.judge import accuracy, check_held_out, leak, write_audit
 from infoknife.applications.fair_text.methods import make
 from infoknife.applications.fair_text.model import TextClassifier, encoded, quiet
 from infoknife.applications.fair_text.settings import Settings
@@ -49,7 +49,7 @@ def corpus_of(settings: Settings, data: Path | str | None = None) -> Corpus:
 def check_corpus(settings: Settings, data: Path | str | None = None) -> None:
     """Raise what would stop a run, before it begins: a missing file, a missing column, an empty class."""
     if settings.columns is not None and settings.hub is None:
-        corpus_of(settings, data)
+        check_held_out(corpus_of(settings, data))
 
 
 def learn(
@@ -79,6 +79,7 @@ def learn(
         ValueError: The corpus cannot be used, or the folder holds another run's checkpoint.
     """
     corpus = corpus or corpus_of(settings, data)
+    check_held_out(corpus)
     others = (torch.device(device),) if torch.device(device).type == "cuda" else ()
     with torch.random.fork_rng(devices=others):  # dropout and the start draw from the global generator
         torch.manual_seed(settings.seed)
