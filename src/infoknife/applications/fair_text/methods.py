@@ -11,6 +11,8 @@ from infoknife.applications.fair_text.settings import Settings
 
 __all__ = ["Hidden", "Method", "Open", "make"]
 
+START = 0.1  # of the weight, where the multiplier of a limit begins: a limit that is not kept yet counts eleven times
+
 Fresh = Callable[[int], tuple[Tensor, Tensor]]  # features and private classes of so many training texts, as of now
 
 
@@ -68,8 +70,11 @@ class Hidden(Method):
     def __init__(self, settings: Settings, classes: int) -> None:
         super().__init__()
         self.settings = settings
-        rising = settings.ramp > 0 and settings.at_most is None
-        weight = annealed(settings.weight, max(1, int(settings.ramp * settings.steps))) if rising else settings.weight
+        weight: float | annealed = settings.weight
+        if settings.at_most is not None:
+            weight = START * settings.weight
+        elif settings.ramp > 0:
+            weight = annealed(settings.weight, max(1, int(settings.ramp * settings.steps)))
         self.regularizer = Regularizer(
             mi(settings.method, settings.features, y_classes=classes, **settings.estimator),
             lr=settings.estimator_lr,
