@@ -123,7 +123,7 @@ def test_a_limit_instead_of_a_weight() -> None:
     first = method.regularizer.limit.multiplier
     for call in range(30):
         method(features(seed=call).requires_grad_(), S, Fresh())
-    assert method.regularizer.limit.multiplier > first == 1.0
+    assert method.regularizer.limit.multiplier > first == 0.1
 
 
 def test_options_reach_the_estimator() -> None:
