@@ -1,4 +1,4 @@
-r"""KNIFE for classes that differ little: kernels that all classes share, seen from another place by each."""
+r"""KNIFE for classes that differ little: kernels that all classes share, seen by each through a map of its own."""
 
 import math
 from typing import NamedTuple, final
@@ -23,13 +23,13 @@ ROUNDS = 4  # of k-means, and then of expectation maximisation
 
 @final
 class SharedKernels(ClassDensities):
-    r"""Densities of classes from kernels that they share: each class has a place and weights of its own.
+    r"""Densities of classes from kernels that they share; mean, covariance and weights are each class's own.
 
     $$\hat p(x \mid s) = |W_s| \sum_m w_{sm}\, \mathcal N(W_s (x - \mu_s);\; c_m, \sigma_m^2 I)$$
 
-    $W_s$ whitens by the covariance of the class, pulled a little to that of all. What kernels get wrong is wrong for
-    all classes and cancels. ``initialize`` fits everything in closed form: means, covariances, k-means and expectation
-    maximisation. The marginal is the mixture of the classes (`eq:mi_knife_doe`).
+    $W_s$ whitens by the covariance of the class, pulled to that of all where rows are few. What kernels get wrong is
+    wrong for all classes and cancels. ``initialize`` fits everything in closed form: means, covariances, k-means and
+    expectation maximisation. The marginal is the mixture of the classes (`eq:mi_knife_doe`).
 
     Covariances of few rows promise more than they keep. So the estimate takes the log-densities times a trust from 0 to
     1 that suits rows held out for it. ``expected`` takes them in full: an encoder is to remove what may be there.

@@ -90,7 +90,7 @@ def test_a_killed_run_ends_with_the_same_numbers(method: str, tmp_path: Path) ->
 
 
 def test_a_joint_update_moves_the_estimator() -> None:
-    run = train.Run(settings("doe", joint=True), SOURCE, TARGET)
+    run = train.Adapting(settings("doe", joint=True), SOURCE, TARGET)
     run.advance()  # starts the estimator
     before = [parameter.detach().clone() for parameter in run.method.parameters()]
     run.advance()
@@ -148,7 +148,7 @@ def test_facts_come_with_the_looks() -> None:
 
 
 def test_what_is_learned_is_told_to_the_method() -> None:
-    run = train.Run(settings("source-only", steps=60, lr=0.01), SOURCE, TARGET)
+    run = train.Adapting(settings("source-only", steps=60, lr=0.01), SOURCE, TARGET)
     assert run.learned == 0
     for _ in range(60):
         run.advance()

@@ -32,6 +32,7 @@ from infoknife.applications.fair_text.judge import write_audit as real_write_aud
 from infoknife.applications.fair_text.methods import Hidden
 from infoknife.applications.fair_text.model import encoded
 from infoknife.applications.fair_text.synthetic import synthetic
+from infoknife.applications.run import Tell
 
 CORPUS = synthetic(rows=240)
 KEYS = {
@@ -70,7 +71,7 @@ def _no_audit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(train, "write_audit", lambda *_: None)
 
 
-def killer(at: int) -> train.Tell:
+def killer(at: int) -> Tell:
     def kill(step: int, facts: Mapping[str, float]) -> None:
         if step == at:
             raise KilledError
@@ -263,7 +264,7 @@ def test_the_model_of_the_lowest_information_is_kept(
     kept: dict[int, dict[str, Tensor]] = {}
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        run = train.Run(settings(**{"select": "lowest-information"} | changes), CORPUS)
+        run = train.Learning(settings(**{"select": "lowest-information"} | changes), CORPUS)
         while run.step < 12:
             run.advance()
             if run.due():
@@ -320,7 +321,7 @@ def test_judged_features_are_of_held_out_texts_alone(monkeypatch: pytest.MonkeyP
     assert seed == 5
 
 
-class Run(train.Run):
+class Run(train.Learning):  # type: ignore[misc]  # final, but for a look inside
     """Keeps the features that the method gets, and the learning rates."""
 
     def __init__(self, one: Settings) -> None:

@@ -3,20 +3,20 @@
 import copy
 import math
 import time
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from infoknife.applications.checkpoint import random_states, read_checkpoint, set_random_states, write_checkpoint
+from infoknife.applications.checkpoint import read_checkpoint, write_checkpoint
 from infoknife.applications.domain_adaptation.data import Domain, Images
 from infoknife.applications.domain_adaptation.judge import accuracy, confusion, principal_components
 from infoknife.applications.domain_adaptation.methods import make
 from infoknife.applications.domain_adaptation.model import Adapter
 from infoknife.applications.domain_adaptation.settings import Settings
+from infoknife.applications.run import CHECKPOINT, Facts, Run, Tell, seeded
 from infoknife.applications.schedules import SCHEDULES
 
 __all__ = ["Adapted", "adapt", "load_model"]
@@ -24,12 +24,10 @@ __all__ = ["Adapted", "adapt", "load_model"]
 BETAS = (0.5, 0.999)  # of Adam, as the authors ran it
 FIRST = 0.1  # of the class to be known before anything is to be forgotten
 SMOOTHING = 0.05  # of the running cross-entropy of the class
-CHECKPOINT, MODEL = "checkpoint.pt", "model.pt"
+MODEL = "model.pt"
 
-MOVING = ("step", "seconds", "class_loss", "curves", "best", "before")  # beside modules and generators
-
-Facts = Mapping[str, float]
-Tell = Callable[[int, Facts], None]
+MODULES = ("model", "method", "optimizer")
+MOVING = ("seconds", "class_loss", "curves", "best", "before")
 
 
 class Adapted(NamedTuple):
@@ -69,18 +67,9 @@ def adapt(
     """
     if source.classes != target.classes:
         raise ValueError(f"source has classes {source.classes}, target {target.classes}; expected the same ones")
-    others = (torch.device(device),) if torch.device(device).type == "cuda" else ()
-    with torch.random.fork_rng(devices=others):  # noise, dropout and the start draw from the global generator
-        torch.manual_seed(settings.seed)
-        run = Run(settings, source, target, device)
-        run.resume(folder)
-        while run.step < settings.steps:
-            run.advance()
-            facts = run.look() if run.due() else {}
-            if facts:
-                run.save(folder)
-            if tell is not None:
-                tell(run.step, facts)
+    with seeded(settings.seed, device):
+        run = Adapting(settings, source, target, device)
+        run.train(folder, tell)
         return run.finish(folder)
 
 
@@ -94,20 +83,20 @@ def load_model(folder: Path) -> Adapter:
     return model.eval()
 
 
-class Run:
-    """A run on its way: all that moves is in ``state``."""
+@final
+class Adapting(Run):
+    """A run on its way."""
 
     def __init__(self, settings: Settings, source: Domain, target: Domain, device: str = "cpu") -> None:
+        super().__init__(settings, device, MODULES, MOVING)
         self.settings, self.source, self.target = settings, source, target
-        self.device = torch.device(device)
         self.model = Adapter(settings.channels, len(source.classes), settings.sigma, settings.dropout).to(self.device)
         self.method = make(settings).to(self.device)
         groups = [{"params": list(self.model.parameters())}, *self.method.parameter_groups(settings.lr)]
         self.optimizer = torch.optim.Adam(groups, lr=settings.lr, betas=BETAS, fused=True)
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
-        self.generator = torch.Generator().manual_seed(settings.seed)
         self.domain = torch.arange(2, device=self.device).repeat_interleave(settings.batch_size)
-        self.step, self.seconds = 0, 0.0
+        self.seconds = 0.0
         self.class_loss = math.log(len(source.classes))  # of one who knows nothing
         self.curves: dict[str, list[float]] = {
             name: [] for name in ("step", "source_accuracy", "target_accuracy", "information")
@@ -157,10 +146,6 @@ class Run:
             loss = loss + cross_entropy(model.domain_head(z_domain), self.domain)
         return loss + self.method(z, z_domain, self.domain, self.learned)
 
-    def due(self) -> bool:
-        """Whether the validation images are looked at now."""
-        return self.step % self.settings.every == 0 or self.step == self.settings.steps
-
     def look(self) -> Facts:
         """Judge the model on validation images, and keep it if it is the best so far."""
         facts = {
@@ -198,30 +183,6 @@ class Run:
             write_checkpoint(folder / MODEL, {**size, "model": self.model.state_dict()})
             (folder / CHECKPOINT).unlink(missing_ok=True)
         return Adapted(self.model, results, self.curves)
-
-    def save(self, folder: Path | None) -> None:
-        """Write all that moves."""
-        if folder is not None:
-            write_checkpoint(folder / CHECKPOINT, {"settings": self.settings.arguments(), **self._state()})
-
-    def resume(self, folder: Path | None) -> None:
-        """Take over what a run that was killed has written, if there is any."""
-        state = None if folder is None else read_checkpoint(folder / CHECKPOINT)
-        if state is None:
-            return
-        if state["settings"] != self.settings.arguments():
-            raise ValueError(f"{folder} holds a checkpoint of other settings; choose another folder, or remove it")
-        for name in ("model", "method", "optimizer"):
-            getattr(self, name).load_state_dict(state[name])
-        self.generator.set_state(state["generator"])
-        set_random_states(state["random"], self.device)
-        for name in MOVING:
-            setattr(self, name, state[name])
-
-    def _state(self) -> dict[str, Any]:
-        moving = {name: getattr(self, name).state_dict() for name in ("model", "method", "optimizer")}
-        plain = {name: getattr(self, name) for name in MOVING}
-        return {**moving, **plain, "generator": self.generator.get_state(), "random": random_states(self.device)}
 
     def _features(self) -> dict[str, list[float]]:
         return principal_components(self.model, self.source.test, self.target.test)

@@ -3,32 +3,30 @@
 import copy
 import math
 import time
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from infoknife.applications.checkpoint import random_states, read_checkpoint, set_random_states, write_checkpoint
+from infoknife.applications.checkpoint import read_checkpoint, write_checkpoint
 from infoknife.applications.fair_text.corpus import Corpus, Texts
 from infoknife.applications.fair_text.data import load_corpus
 from infoknife.applications.fair_text.judge import accuracy, check_held_out, leak, write_audit
 from infoknife.applications.fair_text.methods import make
 from infoknife.applications.fair_text.model import TextClassifier, encoded, quiet
 from infoknife.applications.fair_text.settings import Settings
+from infoknife.applications.run import CHECKPOINT, Facts, Run, Tell, seeded
 from infoknife.applications.schedules import SCHEDULES
 
 __all__ = ["Learned", "check_corpus", "corpus_of", "learn", "load_model"]
 
-CHECKPOINT, MODEL = "checkpoint.pt", "model.pt"
+MODEL = "model.pt"
 CURVES = ("step", "main_accuracy", "information")
-MOVING = ("step", "seconds", "curves", "best", "order")  # beside modules and generators
-
-Facts = Mapping[str, float]
-Tell = Callable[[int, Facts], None]
+MODULES = ("model", "kept", "method", "optimizer")
+MOVING = ("seconds", "curves", "best", "order")
 
 
 class Learned(NamedTuple):
@@ -80,18 +78,9 @@ def learn(
     """
     corpus = corpus or corpus_of(settings, data)
     check_held_out(corpus)
-    others = (torch.device(device),) if torch.device(device).type == "cuda" else ()
-    with torch.random.fork_rng(devices=others):  # dropout and the start draw from the global generator
-        torch.manual_seed(settings.seed)
-        run = Run(settings, corpus, device)
-        run.resume(folder)
-        while run.step < settings.steps:
-            run.advance()
-            facts = run.look() if run.due() else {}
-            if facts:
-                run.save(folder)
-            if tell is not None:
-                tell(run.step, facts)
+    with seeded(settings.seed, device):
+        run = Learning(settings, corpus, device)
+        run.train(folder, tell)
         return run.finish(folder)
 
 
@@ -105,11 +94,13 @@ def load_model(folder: Path) -> TextClassifier:
     return model.eval()
 
 
-class Run:
-    """A run on its way: all that moves is in ``state``."""
+@final
+class Learning(Run):
+    """A run on its way."""
 
     def __init__(self, settings: Settings, corpus: Corpus, device: str = "cpu") -> None:
-        self.settings, self.corpus, self.device = settings, corpus, torch.device(device)
+        super().__init__(settings, device, MODULES, MOVING)
+        self.settings, self.corpus = settings, corpus
         self.model = TextClassifier.of(corpus.train.texts, settings, len(corpus.labels)).to(self.device)
         self.rows = {name: self._read(getattr(corpus, name)) for name in ("train", "validation", "test")}
         self.y, self.s = corpus.train.y.to(self.device), corpus.train.s.to(self.device)
@@ -117,8 +108,7 @@ class Run:
         self.method = make(settings, len(corpus.privates)).to(self.device)
         moving = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizer = torch.optim.AdamW(moving, lr=settings.lr, weight_decay=settings.weight_decay, fused=True)
-        self.generator = torch.Generator().manual_seed(settings.seed)
-        self.step, self.seconds, self.order = 0, 0.0, torch.empty(0, dtype=torch.int64)
+        self.seconds, self.order = 0.0, torch.empty(0, dtype=torch.int64)
         self.curves: dict[str, list[float]] = {name: [] for name in CURVES}
         self.best: dict[str, Any] = {"information": math.inf, "step": 0}
 
@@ -138,10 +128,6 @@ class Run:
             self.kept.update_parameters(self.model)
         self.step += 1
         self.seconds += time.perf_counter() - begin
-
-    def due(self) -> bool:
-        """Whether the validation texts are looked at now."""
-        return self.step % self.settings.every == 0 or self.step == self.settings.steps
 
     def look(self) -> Facts:
         """Judge the model on validation texts, and keep it if its information is the lowest so far."""
@@ -191,30 +177,6 @@ class Run:
             write_audit(folder, found, z, s, y)
             (folder / CHECKPOINT).unlink(missing_ok=True)
         return Learned(model, results, self.curves)
-
-    def save(self, folder: Path | None) -> None:
-        """Write all that moves."""
-        if folder is not None:
-            write_checkpoint(folder / CHECKPOINT, {"settings": self.settings.arguments(), **self._state()})
-
-    def resume(self, folder: Path | None) -> None:
-        """Take over what a run that was killed has written, if there is any."""
-        state = None if folder is None else read_checkpoint(folder / CHECKPOINT)
-        if state is None:
-            return
-        if state["settings"] != self.settings.arguments():
-            raise ValueError(f"{folder} holds a checkpoint of other settings; choose another folder, or remove it")
-        for name in ("model", "kept", "method", "optimizer"):
-            getattr(self, name).load_state_dict(state[name])
-        self.generator.set_state(state["generator"])
-        set_random_states(state["random"], self.device)
-        for name in MOVING:
-            setattr(self, name, state[name])
-
-    def _state(self) -> dict[str, Any]:
-        moving = {name: getattr(self, name).state_dict() for name in ("model", "kept", "method", "optimizer")}
-        plain = {name: getattr(self, name) for name in MOVING}
-        return {**moving, **plain, "generator": self.generator.get_state(), "random": random_states(self.device)}
 
     def _read(self, part: Texts) -> Any:
         return self.model.encoder.read(part.texts).to(self.device)
