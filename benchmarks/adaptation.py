@@ -7,7 +7,7 @@ import torch
 from benchmarks.rows import Bar, Row
 from benchmarks.timing import best
 from infoknife.applications.domain_adaptation import Domain, Images, Settings
-from infoknife.applications.domain_adaptation.train import Run
+from infoknife.applications.domain_adaptation.train import Adapting
 
 BLOCK = 32  # steps that are timed together: some of the estimator's work is done every few
 IMAGES, CLASSES = 512, 10
@@ -16,7 +16,7 @@ IMAGES, CLASSES = 512, 10
 def knife_against_source_only(preset: str, rounds: int, most: float) -> Row:
     """How much longer a step takes with the information in the loss."""
     settings = {method: Settings.preset(preset, "source", "target", method) for method in ("knife", "source-only")}
-    runs = [Run(own, _domain(own.size, 0), _domain(own.size, 1)) for own in settings.values()]
+    runs = [Adapting(own, _domain(own.size, 0), _domain(own.size, 1)) for own in settings.values()]
     seconds = dict(zip(settings, best([_steps(run) for run in runs], rounds), strict=True))
     value = seconds["knife"] / seconds["source-only"]
     size = f"{2 * settings['knife'].batch_size}, {settings['knife'].channels}"
@@ -31,7 +31,7 @@ def _domain(size: int, seed: int) -> Domain:
     return Domain("noise", images, images, images, tuple(map(str, range(CLASSES))))
 
 
-def _steps(run: Run) -> Callable[[], None]:
+def _steps(run: Adapting) -> Callable[[], None]:
     def take() -> None:
         for _ in range(BLOCK):
             run.advance()

@@ -82,15 +82,15 @@ def test_an_interrupted_run_goes_on(data: Path, monkeypatch: pytest.MonkeyPatch)
     whole = train(data, method="doe", out=data.parent / "whole")
     from infoknife.applications.domain_adaptation import train as training
 
-    look, looks = training.Run.look, []
+    look, looks = training.Adapting.look, []
 
-    def interrupted(self: training.Run) -> object:
+    def interrupted(self: training.Adapting) -> object:
         looks.append(self.step)
         if len(looks) == 2:
             raise KeyboardInterrupt
         return look(self)
 
-    monkeypatch.setattr(training.Run, "look", interrupted)
+    monkeypatch.setattr(training.Adapting, "look", interrupted)
     stopped = train(data, method="doe")
     assert stopped.exit_code == 130
     assert "stopped; the same command goes on from the last checkpoint" in stopped.stderr

@@ -8,13 +8,14 @@ from torch import Tensor, nn
 
 from infoknife import MutualInformation, Regularizer, mi
 from infoknife.applications.domain_adaptation.settings import Settings
+from infoknife.applications.term import Term
 
 __all__ = ["Adversary", "Disentangled", "Method", "SourceOnly", "make"]
 
 HIDDEN = 64  # of the adversary
 
 
-class Method(nn.Module, ABC):
+class Method(Term, ABC):
     """A term for the loss of the class encoder.
 
     Args:
@@ -42,18 +43,6 @@ class Method(nn.Module, ABC):
         """Give what the optimiser of the encoders is to move as well."""
         own = list(self.parameters())
         return [{"params": own, "lr": lr}] if own else []
-
-    def information(self) -> float | None:
-        """Give the running estimate of the information in nats, on rows not learned from; None if there is none."""
-        return None
-
-    def health(self) -> dict[str, float]:
-        """Give the numbers of the regularizer's health under names of their own, if there is one."""
-        return {}
-
-    def messages(self) -> list[str]:
-        """Give what the regularizer's health has to say in words."""
-        return []
 
 
 @final
@@ -113,18 +102,6 @@ class Disentangled(Method):
             return []
         assert isinstance(self.regularizer.estimator, MutualInformation)
         return self.regularizer.estimator.parameter_groups(lr)
-
-    def information(self) -> float | None:
-        """Give the running estimate."""
-        return self.regularizer.estimate
-
-    def health(self) -> dict[str, float]:
-        """Give the numbers of the regularizer's health, each under ``regularizer/``."""
-        return {f"regularizer/{name}": value for name, value in self.regularizer.health().scalars().items()}
-
-    def messages(self) -> list[str]:
-        """Give what the regularizer's health has to say."""
-        return list(self.regularizer.health().messages)
 
 
 def blurred(z: Tensor, noise: float) -> Tensor:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Self
 
+from infoknife.applications.presets import chosen
 from infoknife.applications.schedules import SCHEDULES
 from infoknife.inputs import check_count, one_of
 
@@ -93,11 +94,8 @@ class Settings:
             seed: Of everything random.
             **changes: Any field that is not None, in place of the preset's; options of ``estimator`` are added to them.
         """
-        one_of("preset", name, tuple(PRESETS))
         one_of("method", method, METHODS)
-        own = {**PRESETS[name], **PRESET_METHODS[name].get(method, {})}
-        options = {**own.get("estimator", {}), **(changes.pop("estimator", None) or {})}
-        own |= {key: value for key, value in changes.items() if value is not None} | {"estimator": options}
+        own = chosen(PRESETS, PRESET_METHODS, name, method, changes)
         return cls(source=source, target=target, method=method, seed=seed, **own)
 
     @classmethod

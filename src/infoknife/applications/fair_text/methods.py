@@ -4,10 +4,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import final
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from infoknife import Regularizer, annealed, mi
 from infoknife.applications.fair_text.settings import Settings
+from infoknife.applications.term import Term
 
 __all__ = ["Hidden", "Method", "Open", "make"]
 
@@ -16,7 +17,7 @@ START = 0.1  # of the weight, where the multiplier of a limit begins: a limit th
 Fresh = Callable[[int], tuple[Tensor, Tensor]]  # features and private classes of so many training texts, as of now
 
 
-class Method(nn.Module, ABC):
+class Method(Term, ABC):
     """A term for the loss of the encoder."""
 
     @abstractmethod
@@ -32,18 +33,6 @@ class Method(nn.Module, ABC):
     def measure(self, z: Tensor, s: Tensor) -> float | None:
         """Give the information of features of other texts by the estimator as it is, in nats; None without one."""
         return None
-
-    def information(self) -> float | None:
-        """Give the running estimate of the information in nats, on rows not learned from; None without one."""
-        return None
-
-    def health(self) -> dict[str, float]:
-        """Give the numbers of the regularizer's health under names of their own, if there is one."""
-        return {}
-
-    def messages(self) -> list[str]:
-        """Give what the regularizer's health has to say in words."""
-        return []
 
 
 @final
@@ -97,18 +86,6 @@ class Hidden(Method):
     def measure(self, z: Tensor, s: Tensor) -> float | None:
         """Give the estimate for rows z and s."""
         return self.regularizer.measure(z, s)
-
-    def information(self) -> float | None:
-        """Give the running estimate."""
-        return self.regularizer.estimate
-
-    def health(self) -> dict[str, float]:
-        """Give the numbers of the regularizer's health, each under ``regularizer/``."""
-        return {f"regularizer/{name}": value for name, value in self.regularizer.health().scalars().items()}
-
-    def messages(self) -> list[str]:
-        """Give what the regularizer's health has to say."""
-        return list(self.regularizer.health().messages)
 
 
 def make(settings: Settings, classes: int) -> Method:

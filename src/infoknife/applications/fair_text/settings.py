@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from infoknife.applications.fair_text.corpus import Columns
 from infoknife.applications.fair_text.data import CORPORA
+from infoknife.applications.presets import chosen
 from infoknife.applications.schedules import SCHEDULES
 from infoknife.inputs import check_count, one_of
 
@@ -149,11 +150,8 @@ class Settings:
             seed: Of everything random.
             **changes: Any field that is not None, in place of the preset's; options of ``estimator`` are added to them.
         """
-        one_of("preset", name, tuple(PRESETS))
         one_of("method", method, METHODS)
-        own = {**PRESETS[name], **PRESET_METHODS[name].get(method, {})}
-        options = {**own.get("estimator", {}), **(changes.pop("estimator", None) or {})}
-        own |= {key: value for key, value in changes.items() if value is not None} | {"estimator": options}
+        own = chosen(PRESETS, PRESET_METHODS, name, method, changes)
         return cls(corpus=corpus, method=method, seed=seed, **own)
 
     @classmethod
