@@ -20,6 +20,7 @@ from infoknife.regularizer.guard import guarded
 from infoknife.regularizer.health import BELOW, DIVERGING, Health, RegularizerWarning
 from infoknife.regularizer.inner import Estimator, Inner
 from infoknife.regularizer.optimizers import make
+from infoknife.regularizer.packed import packed, unpacked
 from infoknife.regularizer.weights import Limit, Weight, checked_number, checked_weight
 
 __all__ = ["Regularizer"]
@@ -228,19 +229,22 @@ class Regularizer(nn.Module):
             **self.follower.facts(),
         )
 
-    def get_extra_state(self) -> dict[str, Any]:
-        """Give what a run goes on with beside the parameters: optimiser, counts, multiplier, random state."""
-        return {
-            "optimizer": None if self.optimizer is None else self.optimizer.state_dict(),
-            "counts": [self.steps, self.calls, self.skipped_rows, self.skipped_terms, self.inner.skipped],
-            "estimate": self.estimate,
-            "limit": None if self.limit is None else self.limit.state(),
-            "random": self._random,
-            "follower": self.follower.state(),
-        }
+    def get_extra_state(self) -> Tensor:
+        """Give what a run goes on with beside the parameters: optimiser, counts, multiplier, random state; as bytes."""
+        return packed(
+            {
+                "optimizer": None if self.optimizer is None else self.optimizer.state_dict(),
+                "counts": [self.steps, self.calls, self.skipped_rows, self.skipped_terms, self.inner.skipped],
+                "estimate": self.estimate,
+                "limit": None if self.limit is None else self.limit.state(),
+                "random": self._random,
+                "follower": self.follower.state(),
+            }
+        )
 
-    def set_extra_state(self, state: dict[str, Any]) -> None:
+    def set_extra_state(self, bytes_: Tensor) -> None:
         """Take over what ``get_extra_state`` gave."""
+        state = unpacked(bytes_)
         if self.optimizer is not None and state["optimizer"] is not None:
             self.optimizer.load_state_dict(state["optimizer"])
         self.steps, self.calls, self.skipped_rows, self.skipped_terms, self.inner.skipped = state["counts"]
