@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.distributions import Categorical, MixtureSameFamily, MultivariateNormal
 
 from infoknife.densities.start import (
+    SPREAD,
     Mixture,
     _copies,
     _share,
@@ -158,7 +159,7 @@ def two_clusters() -> Mixture:
 @pytest.mark.parametrize("components", [2, 3, 10, 100])
 def test_shared_clusters_keep_mean_and_covariance(components: int, generator: torch.Generator) -> None:
     mixture = two_clusters()
-    shared = _share(mixture, components, generator)
+    shared = _share(mixture, components, generator, SPREAD)
     assert len(shared.weights) == components
     assert float(shared.weights.sum()) == pytest.approx(1, abs=1e-6)
     for value, expected in zip(moments(shared), moments(mixture), strict=True):

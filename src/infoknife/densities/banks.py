@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from infoknife.densities.covariance import Covariance, Shape, in_plain_units
 from infoknife.densities.revival import Revived
-from infoknife.densities.start import SPREAD, start
+from infoknife.densities.start import SPREAD, Mixture, start
 from infoknife.inputs import is_transformed
 from infoknife.kernels import Units
 
@@ -86,7 +86,10 @@ class SharedKernels(Bank):
 
     def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         """Start from a mixture fitted to u."""
-        mixture = start(u, len(self.logits), generator)
+        self.take(start(u, len(self.logits), generator))
+
+    def take(self, mixture: Mixture) -> None:
+        """Take the weights and means of a mixture of as many kernels, and the shapes that come closest to its own."""
         self.units = _units(self.covariance.dim)
         self.logits.copy_(mixture.weights.log())
         self.means.copy_(mixture.means / self.units.mean)

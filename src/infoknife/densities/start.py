@@ -67,8 +67,11 @@ def _scatter(centred: Tensor, mass: Tensor) -> Tensor:
     return (mass[:, None] * centred).T @ centred
 
 
-def start(x: Tensor, components: int, generator: torch.Generator) -> Mixture:
-    """Fit a mixture of so many kernels to x (N, d), which is whitened: mean zero, covariance about the identity."""
+def start(x: Tensor, components: int, generator: torch.Generator, spread: float = SPREAD) -> Mixture:
+    """Fit a mixture of so many kernels to x (N, d), which is whitened: mean zero, covariance about the identity.
+
+    Kernels that share a cluster are ``spread`` of its standard deviations apart in every coordinate.
+    """
     x = x.detach().float()  # single precision is ample for a start in whitened coordinates
     order = torch.randperm(len(x), generator=generator)
     rows = x[order[:ROWS].to(x.device)]
@@ -77,7 +80,7 @@ def start(x: Tensor, components: int, generator: torch.Generator) -> Mixture:
     if len(held_out) >= 2:
         clusters = _supported(train, held_out, components, generator)
         best = best if clusters == 0 else _fit(x, rows, clusters, generator)
-    return _share(best, components, generator)
+    return _share(best, components, generator, spread)
 
 
 def standard(x: Tensor) -> Mixture:
@@ -146,16 +149,16 @@ def seeds(x: Tensor, clusters: int, generator: torch.Generator) -> Tensor:
     return x[chosen]
 
 
-def _share(mixture: Mixture, components: int, generator: torch.Generator) -> Mixture:
+def _share(mixture: Mixture, components: int, generator: torch.Generator, spread: float) -> Mixture:
     """Spread K clusters over more kernels so that the density stays almost the same, heavy clusters over more."""
     copies = _copies(mixture.weights, components)
     owner = torch.repeat_interleave(torch.arange(len(copies)), copies)
     chol = torch.linalg.cholesky(mixture.covariances)[owner]
     noise = torch.randn(components, chol.shape[-1], generator=generator).to(chol)
     single = (copies == 1)[owner].to(chol.device)
-    noise = (noise - _group_means(noise, owner, len(copies))) * SPREAD * (~single)[:, None]
+    noise = (noise - _group_means(noise, owner, len(copies))) * spread * (~single)[:, None]
     means = mixture.means[owner] + (chol @ noise[..., None]).squeeze(-1)
-    shrink = torch.where(single, 1.0, 1 - SPREAD**2)[:, None, None]
+    shrink = torch.where(single, 1.0, 1 - spread**2)[:, None, None]
     weights = (mixture.weights / copies.to(mixture.weights))[owner]
     return Mixture(weights, means, mixture.covariances[owner] * shrink)
 

@@ -12,6 +12,7 @@ from infoknife.information.difference import Difference, JointDifference
 from infoknife.information.encoder import EncoderDifference, EncoderPrior
 from infoknife.information.joint import JointKNIFE
 from infoknife.information.knife import ChainKNIFE
+from infoknife.information.posterior import EncoderKernels
 from infoknife.information.shared import SharedKernels
 from infoknife.information.variational import CLUB, VUB, Adversary, CLUBSample, L1Out
 from infoknife.nn import ACTIVATIONS
@@ -100,7 +101,7 @@ CLASSES: dict[str, Make] = {
     "adv": Adversary,
 }
 ENCODERS: dict[str, Make] = {
-    "knife": EncoderDifference,
+    "knife": EncoderKernels,
     "doe": partial(EncoderDifference, density="doe"),
     "doe-logistic": partial(EncoderDifference, density="doe-logistic"),
     "schraudolph": partial(EncoderDifference, density="schraudolph"),

@@ -16,10 +16,10 @@ from infoknife.information.base import Facts, MutualInformation
 from infoknife.information.difference import DENSITIES, seed_from
 from infoknife.transforms import Identity
 
-__all__ = ["EncoderDifference", "EncoderPrior", "divergence"]
+__all__ = ["EncoderDifference", "EncoderPrior", "GaussianEncoder", "divergence"]
 
 
-class _Encoder(MutualInformation):
+class GaussianEncoder(MutualInformation):
     """z and its posterior stay in their own coordinates: the density of z has a transform of its own."""
 
     def __init__(self, x_dim: int, y_dim: int | None = None) -> None:
@@ -29,7 +29,7 @@ class _Encoder(MutualInformation):
         self.x_transform, self.y_transform = Identity(x_dim), Identity(2 * x_dim)
 
 
-class EncoderDifference(_Encoder):
+class EncoderDifference(GaussianEncoder):
     r"""$\hat I(Z; X) = \hat h(Z) - h(Z \mid X)$ with $\hat h(Z)$ from a density: in expectation an upper bound.
 
     Args:
@@ -69,7 +69,7 @@ class EncoderDifference(_Encoder):
         self.marginal.initialize(x, seed=seed_from(generator))
 
 
-class EncoderPrior(_Encoder):
+class EncoderPrior(GaussianEncoder):
     r"""The variational upper bound with a standard-normal prior.
 
     The mean of $\mathrm{KL}(\mathcal N(\mu, \sigma^2)\,\Vert\,\mathcal N(0, I))$ in nats.
