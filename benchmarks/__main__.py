@@ -14,6 +14,7 @@ from rich.table import Table
 
 from benchmarks import audit, measuring
 from benchmarks.adaptation import knife_against_source_only
+from benchmarks.bottleneck import knife_against_cross_entropy
 from benchmarks.growth import exponents
 from benchmarks.information import Pair, knife_against_mine, knife_against_textbook
 from benchmarks.memory import peak_memory
@@ -36,6 +37,7 @@ def full() -> Iterator[Row]:
     yield knife_against_textbook(Pair(128, 128, 20), rounds=10, least=15)
     yield round_against_marginal(Size(128, 128, 64), rounds=3, most=3)
     yield knife_against_source_only("cpu", rounds=3, most=1.25)
+    yield knife_against_cross_entropy(53, rounds=5, most=1.1)
     yield from measuring.full()
     yield audit.seconds(10_000, 128, 5, most=90)
 
@@ -52,6 +54,7 @@ def quick() -> Iterator[Row]:
     yield knife_against_textbook(Pair(*size), rounds=1, least=0)
     yield round_against_marginal(size, rounds=1, most=0)
     yield knife_against_source_only("quick", rounds=1, most=0)
+    yield knife_against_cross_entropy(4, rounds=1, most=0)
     yield measuring.seconds(50, 1, "quick", most=0)
     yield audit.seconds(60, 2, 3, most=0)
 

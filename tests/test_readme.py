@@ -227,10 +227,23 @@ def test_guide_to_fair_text() -> None:
     assert names["found"] == pytest.approx(0.95, abs=0.03)
 
 
+@pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true but no accelerator")
+def test_guide_to_the_information_bottleneck() -> None:
+    names = run_all(GUIDE / "information-bottleneck.md")
+    assert names["right"] == 1.0
+    assert 0.0 < names["compressed"] < 100.0
+    assert names["logits"].argmax(1).tolist() == [0]  # bad
+    assert names["found"].tolist() == [1, 0, 1, 0, 1, 0, 1, 0]
+    codes = names["tokenizer"](["the tea"], ["was good"], return_tensors="pt")
+    left, right = (names[name].eval()(**codes).logits for name in ("fresh", "again"))
+    assert torch.equal(left, right)
+    assert names["mean"].grad.abs().sum() > 0
+
+
 def test_every_guide_is_tried() -> None:
     tried = {"data.md", "scikit-learn.md", "measure.md", "train.md", "conditional.md", "starts.md", "infinite.md"}
     tried |= {"information.md", "experiments.md", "regularizer.md", "integrations.md", "domain-adaptation.md"}
-    tried |= {"audit.md", "fair-text.md"}
+    tried |= {"audit.md", "fair-text.md", "information-bottleneck.md"}
     assert {page.name for page in GUIDE.glob("*.md") if blocks(page)} == tried
 
 

@@ -76,7 +76,7 @@ def test_failures_are_told_and_run_again_when_asked(tmp_path: Path, monkeypatch:
         patched.setattr(bench, "_judged", lambda *_: 1 / 0)
         result = quick(tmp_path, *chosen)
     assert result.exit_code == 0
-    assert "failed: bench doe #0 moons n=1000: ZeroDivisionError" in result.stdout
+    assert "failed: bench doe moons n=1000 #0: ZeroDivisionError" in result.stdout
     assert lines(result, "DoE") == [["DoE", "–", "–", "1", "1"]]
     assert lines(result, "moons") == [["moons", "–", "–", "–"]]
     assert "1 of 1 trials on record" in (again := quick(tmp_path, *chosen, "--retry")).stdout

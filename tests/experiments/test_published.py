@@ -53,7 +53,8 @@ def test_tuba_and_sources() -> None:
     for name in ("table1", "fig2-triangle8", "triangle20", "fig3-gaussian", "fig3-uniform", "tuba-gaussian"):
         assert "read from the published PDF" in (published.source(name) or "")
     assert "LaTeX source" in (published.source("table3") or "")
-    assert published.source("table2") is None
+    assert "LaTeX source" in (published.source("table2") or "")
+    assert published.source("table9") is None
 
 
 def test_table3() -> None:
@@ -74,6 +75,24 @@ def test_means_of_table3_are_those_of_its_pairs(method: str) -> None:
     assert len(cells) == 6
     assert fmean(cell.mean for cell in cells) == pytest.approx(whole.mean, abs=0.1)
     assert fmean(cell.std for cell in cells) == pytest.approx(whole.std, abs=0.16)
+
+
+def test_table2() -> None:
+    assert published.fine_tuned("knife", "mrpc", "f1") == (85.3, 0.1, 10)
+    assert published.fine_tuned("none", "mrpc", "accuracy") == (88.2, 0.7, 10)
+    assert published.fine_tuned("mine", "stsb", "spearman") == (88.0, 0.6, 10)
+    assert published.fine_tuned("vub", "rte", "accuracy") == (70.9, 0.1, 10)
+    for method, task, metric in (("adv", "rte", "accuracy"), ("knife", "rte", "f1"), ("knife", "cola", "accuracy")):
+        assert published.fine_tuned(method, task, metric) is None
+
+
+def test_knife_is_the_best_of_table2() -> None:
+    rivals = ("none", "club", "infonce", "mine", "nwj", "vub", "doe")
+    for task, metrics in published.GLUE.items():
+        for metric in metrics:
+            own, *others = (published.fine_tuned(method, task, metric) for method in ("knife", *rivals))
+            assert own is not None
+            assert all(cell is not None and cell.mean < own.mean for cell in others)
 
 
 def test_figure4() -> None:

@@ -81,9 +81,17 @@ def test_steps_count_the_candidates() -> None:
     assert Trial("a", "ours", {}).steps == 1
 
 
+def test_epochs_are_counted_in_hundredths() -> None:
+    assert Trial("table2", "cpu", {"epochs": 6}).steps == 600
+
+
 def test_titles_are_for_people() -> None:
     assert Trial("table1", "paper", {"method": "doe", "dim": 64, "seed": 3}).title == "table1 doe d=64 #3"
     assert Trial("tuba", "paper", {"method": "tuba", "seed": 3}).title == "tuba tuba #3"
+    pairs = {"method": "knife", "task": "rte", "seed": 3}
+    assert Trial("table2", "cpu", {**pairs, "train_size": None}).title == "table2 knife rte #3"
+    assert Trial("table2", "cpu", {**pairs, "train_size": 500}).title == "table2 knife rte n=500 #3"
+    assert Trial("bench", "quick", {"method": "doe", "task": "moons", "n": 1000}).title == "bench doe moons n=1000 #0"
 
 
 def test_trials_can_be_gathered_in_sets() -> None:

@@ -2,12 +2,12 @@
 
 import warnings
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from infoknife.cli.identity import identity
 from infoknife.cli.messages import fail
 from infoknife.cli.training import run_in_sight
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["fair_text"]
 
 EXPERIMENT, COMMAND = "fig4", "train fair-text"
-BLOCK = 1 << 20  # bytes that are read at once
 
 
 def fair_text(
@@ -130,21 +129,10 @@ def _trial(preset: str, corpus: str, method: str, seed: int, data: Path | None, 
     try:
         settings = Settings.preset(preset, corpus, method, seed, **changes)
         columns = settings.columns  # which says what is wrong with their names
-        table = _identity(data) if corpus == "own" and columns is not None and data is not None else {}
+        table = identity(data) if corpus == "own" and columns is not None and data is not None else {}
     except (ValueError, TypeError, OSError) as error:
         raise fail(COMMAND, str(error)) from None
     return Trial(EXPERIMENT, preset, settings.arguments() | table)
-
-
-def _identity(data: Path) -> dict[str, str]:
-    """The name of a table, and a hash of all that is in it, or in the files of a folder."""
-    found = sha256()
-    paths = sorted(path for path in data.iterdir() if path.is_file()) if data.is_dir() else [data]
-    for path in paths if data.exists() else []:  # a missing one is reported with the others, by the check
-        with path.open("rb") as file:
-            while block := file.read(BLOCK):
-                found.update(block)
-    return {"file": data.name, "digest": found.hexdigest()[:16]}
 
 
 def _say(results: Mapping[str, Any], title: str, out: Path, folder: Path) -> None:

@@ -31,6 +31,10 @@ def reproduce(
     pairs: Annotated[str | None, typer.Option(help="Pairs of domains, as mnist-mnistm; all if not given.")] = None,
     corpora: Annotated[str | None, typer.Option(help="Corpora of texts, as dial-mention; all if not given.")] = None,
     weights: Annotated[str | None, typer.Option(help="Weights of the information, as 0.1,1; all if not given.")] = None,
+    tasks: Annotated[str | None, typer.Option(help="Tasks of pairs of texts, as mrpc,rte; all if not given.")] = None,
+    train_sizes: Annotated[
+        str | None, typer.Option(help="Training pairs, as 500,all; every size if not given.")
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of the data sets, for the applications.")] = None,
     device: Annotated[str, typer.Option(help="Where the applications' networks are: cpu, or cuda.")] = "cpu",
     retry: Annotated[bool, typer.Option("--retry", help="Run failed trials again.")] = False,
@@ -47,6 +51,7 @@ def reproduce(
     try:
         chosen: dict[str, Any] = {
             **{"methods": _listed(methods), "pairs": _listed(pairs), "corpora": _listed(corpora)},
+            **{"tasks": _listed(tasks), "train_sizes": _sizes(train_sizes)},
             **{"seeds": numbers("seeds", seeds), "weights": _weights(weights)},
         }
         wanted = experiments.select(name, preset, **chosen)
@@ -67,17 +72,26 @@ def _weights(text: str | None) -> list[float] | None:
         raise ValueError(f"weights is {text!r}; expected numbers as in 0.1,1") from None
 
 
+def _sizes(text: str | None) -> list[int | str] | None:
+    """Numbers of training pairs; ``"all"`` is one of them."""
+    parts = text.split(",") if text else []
+    if not all(part == "all" or part.isdecimal() for part in parts):
+        raise ValueError(f"train_sizes is {text!r}; expected numbers, or all, as in 500,all")
+    return [part if part == "all" else int(part) for part in parts] or None
+
+
 def _print(records: "Sequence[Record]") -> None:
     """Print our numbers beside the paper's, where an experiment has tables that say it all."""
     from rich.console import Console
 
-    from infoknife.experiments.report import adaptation, contents, fair_text
+    from infoknife.experiments.report import adaptation, contents, fair_text, ib_text
     from infoknife.experiments.summary import by
 
     tables: dict[str, Callable[[Sequence[Record]], Iterable[Table]]] = {
         **dict.fromkeys(("table1", "fig2-triangle8", "triangle20"), lambda own: [contents.error_means(own)]),
         **dict.fromkeys(("table3", "table3-networks"), lambda own: [adaptation.accuracy(own)]),
         "fig4": fair_text.tradeoffs,
+        "table2": ib_text.scores,
     }
     for name, own in by(records, lambda record: str(record["experiment"])).items():
         for table in tables[name](own) if name in tables else ():

@@ -4,6 +4,7 @@ import typer
 
 from infoknife.cli.adaptation import domain_adaptation
 from infoknife.cli.fair_text import fair_text
+from infoknife.cli.ib_text import ib_text
 
 __all__ = ["train"]
 
@@ -15,6 +16,7 @@ train = typer.Typer(
 )
 train.command("domain-adaptation")(domain_adaptation)
 train.command("fair-text")(fair_text)
+train.command("ib-text")(ib_text)
 
 
 @train.callback()

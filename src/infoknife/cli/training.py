@@ -22,7 +22,7 @@ Facts = Mapping[str, float]
 Tell = Callable[[int, Facts], None]
 SHOWN = {
     **{"source_accuracy": "src {:.2f}", "target_accuracy": "tgt {:.2f}", "main_accuracy": "main {:.2f}"},
-    **{"information": "MI {:.2f}"},
+    **{"score": "score {:.3f}", "information": "MI {:.2f}", "relevance": "label {:.2f}"},
 }
 
 

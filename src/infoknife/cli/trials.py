@@ -46,7 +46,7 @@ def run_all(
     failed = [(trial, record) for trial in trials if (record := store.record(trial)) and record["status"] == "failed"]
     typer.echo(f"{len(records)} of {len(trials)} trials on record in {store.root}, {len(failed)} failed")
     for trial, record in failed:
-        typer.echo(f"failed: {_title(trial)}: {record['error']}")
+        typer.echo(f"failed: {trial.title}: {record['error']}")
     if missing := len(trials) - len(records):
         typer.echo(f"{missing} are being run by another process; wait for it, or run the same command later")
     return records
@@ -60,7 +60,7 @@ def check_data(command: str, trials: "Iterable[Trial]", data: Path | None) -> No
         for trial in trials:
             if (check := get(trial.experiment).check) is not None:
                 check(trial.arguments, data)
-    except (ValueError, OSError, ModuleNotFoundError) as error:
+    except (ValueError, OSError, ImportError) as error:
         raise fail(command, str(error)) from None
 
 
@@ -173,7 +173,7 @@ class Display:
             done = {id: self.store.progress(trial) for id, trial in self.left.items()}
             for id, trial in self.left.items():
                 if id not in self.bars and done[id] > 0:
-                    self.bars[id] = self.progress.add_task(_title(trial), total=trial.steps, note="")
+                    self.bars[id] = self.progress.add_task(trial.title, total=trial.steps, note="")
                 if id in self.bars:
                     self.progress.update(self.bars[id], completed=done[id])
             self.progress.update(self.all, note=self._note(done))
@@ -224,12 +224,8 @@ class _Pace:
 
 
 def _kind(trial: "Trial") -> tuple[str, str]:
-    return trial.experiment, f"{trial.arguments.get('method')}-{trial.arguments.get('dim')}"
-
-
-def _title(trial: "Trial") -> str:
-    task = trial.arguments.get("task")
-    return trial.title if task is None else f"{trial.title} {task} n={trial.arguments['n']}"
+    parts = (trial.arguments.get(name) for name in ("method", "dim", "train_size"))
+    return trial.experiment, "-".join(map(str, parts))
 
 
 def seconds_left(seconds: float) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from infoknife.experiments.bench import BENCH
 from infoknife.experiments.experiment import PRESETS, Experiment
-from infoknife.experiments.paper import adaptation, fair_text, gaussian, staircases, triangles
+from infoknife.experiments.paper import adaptation, fair_text, gaussian, ib_text, staircases, triangles
 from infoknife.experiments.trial import Trial
 from infoknife.inputs import one_of
 
@@ -21,13 +21,19 @@ ESTIMATORS = (
     staircases.UNIFORM,
     staircases.TUBA,
 )
-APPLICATIONS = (fair_text.FIG4, adaptation.TABLE3, adaptation.NETWORKS)  # of the user's data; "paper" takes days
+APPLICATIONS = (  # of the user's data; "paper" takes days
+    ib_text.TABLE2,
+    fair_text.FIG4,
+    adaptation.TABLE3,
+    adaptation.NETWORKS,
+)
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (*ESTIMATORS, *APPLICATIONS)}
 GROUPS: dict[str, tuple[str, ...]] = {
     "bias-variance": ("fig3-gaussian", "fig3-cubic", "fig3-uniform"),  # another view of the same trials
     "all": tuple(experiment.name for experiment in ESTIMATORS),
 }
 PLURALS = {"corpus": "corpora"}
+NOTHING = {"train_size": "all"}  # what a choice of None is called
 MADE_OF = {"pair": ("source", "target")}  # what is chosen by one name and is several arguments
 
 
@@ -57,6 +63,8 @@ def select(
     pairs: Iterable[str] | None = None,
     corpora: Iterable[str] | None = None,
     weights: Iterable[float] | None = None,
+    tasks: Iterable[str] | None = None,
+    train_sizes: Iterable[int | str] | None = None,
 ) -> list[Trial]:
     """List the trials of an experiment or a group.
 
@@ -71,6 +79,10 @@ def select(
         corpora: The corpora that are wanted, as ``"dial-mention"``, where an experiment has such; all if not given.
         weights: The weights of the information, lambda, that are wanted, where an experiment has them; all if not
             given.
+        tasks: The tasks of pairs of texts that are wanted, as ``"mrpc"``, where an experiment has such; all if not
+            given.
+        train_sizes: How many training pairs, as 500 or ``"all"``, where an experiment cuts them; every size if not
+            given.
 
     Example:
         >>> len(select("table1", "paper", methods=["knife"], seeds=[0, 1]))  # two dimensions
@@ -79,7 +91,10 @@ def select(
     one_of("experiment", name, tuple(names()))
     one_of("preset", preset, PRESETS)
     trials = [trial for part in GROUPS.get(name, (name,)) for trial in get(part).trials(preset)]
-    wishes = {"method": methods, "seed": seeds, "pair": pairs, "corpus": corpora, "weight": weights}
+    wishes: dict[str, Iterable[object] | None] = {
+        **{"method": methods, "seed": seeds, "pair": pairs, "corpus": corpora, "weight": weights},
+        **{"task": tasks, "train_size": train_sizes},
+    }
     for argument, wanted in wishes.items():
         if wanted is not None:
             trials = _with(trials, argument, tuple(wanted))
@@ -101,4 +116,5 @@ def _argument(trial: Trial, name: str) -> object:
     if not parts:
         several = PLURALS.get(name, f"{name}s")
         raise ValueError(f"{several} are given, and {trial.experiment} has none; leave them out")
-    return parts[0] if len(parts) == 1 else "-".join(parts)
+    found = parts[0] if len(parts) == 1 else "-".join(parts)
+    return NOTHING.get(name) if found is None else found

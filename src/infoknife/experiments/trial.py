@@ -87,7 +87,12 @@ class Trial:
 
     @property
     def steps(self) -> int:
-        """How many steps it will report: those of training, and those of the candidates' trials before it."""
+        """How many steps it will report: those of training, and those of the candidates' trials before it.
+
+        One that counts in epochs reports hundredths of them.
+        """
+        if "epochs" in self.arguments:
+            return 100 * int(self.arguments["epochs"])
         tried = len(self.arguments.get("candidates", ())) * self.arguments.get("trial_steps", 0)
         return int(self.arguments.get("steps", 1) + tried)
 
@@ -95,6 +100,9 @@ class Trial:
     def title(self) -> str:
         """What a progress bar calls it."""
         where = f" d={dim}" if (dim := self.arguments.get("dim")) else ""
+        if "task" in self.arguments:
+            rows = self.arguments.get("n") or self.arguments.get("train_size")
+            where = f" {self.arguments['task']}" + (f" n={rows}" if rows else "")
         if "source" in self.arguments:
             where = f" {self.arguments['source']}-{self.arguments['target']}"
         if "corpus" in self.arguments:

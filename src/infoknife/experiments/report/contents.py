@@ -256,7 +256,7 @@ def _pairs(values: Mapping[str, Any] | None) -> str:
 
 
 def _where(record: Record) -> str:
-    names = ("task", "staircase", "source", "target", "corpus", "weight", "dim", "n", "seed")
+    names = ("task", "staircase", "source", "target", "corpus", "weight", "dim", "n", "train_size", "seed")
     return ", ".join(f"{name} {record['arguments'][name]}" for name in names if name in record["arguments"]) or "–"
 
 

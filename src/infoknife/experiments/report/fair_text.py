@@ -1,10 +1,11 @@
 """Texts that hide a private attribute: Figure 4 again, its numbers as tables, and the trade-off."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 
 from infoknife.experiments import published
 from infoknife.experiments.report import charts, words
+from infoknife.experiments.report.cells import seeds
 from infoknife.experiments.report.charts import Chart, Panel, Series
 from infoknife.experiments.report.costs import costing
 from infoknife.experiments.report.palette import colour_name
@@ -58,7 +59,13 @@ def _tradeoffs(name: str, own: Sequence[Point]) -> Table:
     for method in dict.fromkeys(point.method for point in own):
         row = {point.strength: point for point in own if point.method == method}
         stand_out += [(len(lines), 2 + columns.index(chosen[method].strength))] if method in chosen else []
-        lines.append((words.method(method), _seeds(row.values()), *(_cell(row.get(at)) for at in columns)))
+        lines.append(
+            (
+                words.method(method),
+                seeds(point.main for point in row.values()),
+                *(_cell(row.get(at)) for at in columns),
+            )
+        )
         printed = [_published(name, method, at) for at in columns]
         lines += [(words.method(method), PUBLISHED, *printed)] if any(text != "–" for text in printed) else []
     caption = (
@@ -81,11 +88,6 @@ def _cell(point: Point | None) -> str:
 def _published(name: str, method: str, at: Strength) -> str:
     cell = None if at.limited or (method == BASE) != (at.value == 0) else published.tradeoff(name, method, at.value)
     return "–" if cell is None else f"{words.accuracy(cell.main)} / {words.accuracy(cell.private)}"
-
-
-def _seeds(row: Iterable[Point]) -> str:
-    runs = sorted({point.main.tally.runs for point in row})
-    return words.several(runs[0], "seed") if len(runs) == 1 else f"{runs[0]} to {runs[-1]} seeds"
 
 
 def _leaks(name: str, own: Sequence[Record]) -> Table:

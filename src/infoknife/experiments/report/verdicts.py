@@ -7,6 +7,7 @@ from statistics import fmean
 from infoknife.experiments import published
 from infoknife.experiments.report import words
 from infoknife.experiments.report.fair_verdicts import judge_fair_text
+from infoknife.experiments.report.ib_verdicts import judge_ib_text
 from infoknife.experiments.report.verdict import Verdict
 from infoknife.experiments.report.words import number, plus_minus
 from infoknife.experiments.summary import (
@@ -49,6 +50,8 @@ def verdicts(records: Iterable[Record]) -> list[Verdict]:
     * ``"ours"``: "beats the paper" or "worse than the paper", by the mean; and KNIFE is compared with its rivals.
     * Domain adaptation: KNIFE is compared with training without it and with the best rival, on the pairs that all
       have; ``"paper"`` also with the paper, pair by pair, within two of its deviations.
+    * Pairs of texts: whether KNIFE's bottleneck helps where training pairs are few, and costs nothing with all; whether
+      its estimate stays below the variational bound.
     * Texts: whether KNIFE hides the private attribute at some lambda and keeps the label; whether a rival does both
       better.
     * The benchmark: KNIFE is compared with every rival by the mean |error| where both ended well, on each kind of task.
@@ -354,6 +357,7 @@ def _list(values: Iterable[float | None]) -> str:
 
 
 _APPLICATIONS: dict[str, Callable[[str, Sequence[Record]], Iterator[Verdict]]] = {
+    "table2": judge_ib_text,
     "fig4": judge_fair_text,
     "table3": _adaptation,
 }

@@ -11,6 +11,7 @@ __all__ = [
     "corpus",
     "dimension",
     "method",
+    "metric",
     "minutes",
     "number",
     "pair",
@@ -21,6 +22,7 @@ __all__ = [
     "several",
     "short",
     "slug",
+    "task",
     "title",
 ]
 
@@ -56,6 +58,8 @@ _CORPORA = {
     "pan16-mention": "PAN16 mention",
     "synthetic": "Synthetic",
 }
+_TASKS = {"mrpc": "MRPC", "stsb": "STS-B", "rte": "RTE"}
+_METRICS = {"f1": "F1", "pearson": "Pearson", "spearman": "Spearman"}
 _TITLES = {  # in the order of a report: short, and in full
     "table1": ("Table 1", "Entropy of a standard normal"),
     "fig1-shrinking": ("Figure 1", "Entropy of a shrinking Gaussian"),
@@ -69,6 +73,7 @@ _TITLES = {  # in the order of a report: short, and in full
     "tuba": ("TUBA", "TUBA on two staircases"),
     "tuba-gaussian": ("TUBA, Gaussian", "TUBA on the Gaussian staircase"),
     "tuba-cubic": ("TUBA, cubic", "TUBA on the cubic staircase"),
+    "table2": ("Table 2", "Fine-tuning through an information bottleneck"),
     "fig4": ("Figure 4", "Texts whose features hide a private attribute"),
     "table3": ("Table 3", "Domain adaptation by disentanglement"),
     "bench": ("Benchmark", "Many distributions with known truth"),
@@ -113,6 +118,26 @@ def corpus(name: str) -> str:
         ('DIAL mention', 'mood from age')
     """
     return _CORPORA.get(name, name)
+
+
+def task(name: str) -> str:
+    """The name of a task of texts as papers write it.
+
+    Example:
+        >>> task("stsb"), task("posts.csv: mood")
+        ('STS-B', 'posts.csv: mood')
+    """
+    return _TASKS.get(name, name)
+
+
+def metric(name: str) -> str:
+    """The name of a metric.
+
+    Example:
+        >>> metric("f1"), metric("accuracy")
+        ('F1', 'accuracy')
+    """
+    return _METRICS.get(name, name)
 
 
 def title(experiment: str) -> str:

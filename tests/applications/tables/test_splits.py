@@ -3,18 +3,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infoknife.applications.fair_text.classes import Coded, coded, pairs
-from infoknife.applications.fair_text.files import Table
-from infoknife.applications.fair_text.splits import Rows, balanced, split_rows
+from infoknife.applications.tables import Rows, Table, drawn, split_rows
 from tests.applications.fair_text.tables import SECRET, cells, table, without
 
 
-def split(found: Table, seed: int = 0) -> tuple[Rows, list[str]]:
-    return split_rows(found, pairs(*columns(found)), seed)
+def split(found: Table, seed: int = 0, *, tested: bool = True) -> tuple[Rows, list[str]]:
+    return split_rows(found, groups(found), seed, tested=tested)
 
 
-def columns(found: Table) -> tuple[Coded, Coded]:
-    return coded(found, "mood", found.label), coded(found, "age", found.private)
+def groups(found: Table) -> torch.Tensor:
+    """Number the pairs of a mood and an age."""
+    pairs = zip(found.cells["label"], found.cells["private"], strict=True)
+    return torch.tensor([2 * (mood == "good") + int(age) for mood, age in pairs])
 
 
 def sizes(rows: Rows) -> list[int]:
@@ -41,7 +41,7 @@ def test_a_tenth_each_of_every_cell(given_cells: dict[str, list[str]]) -> None:
     assert sizes(rows) == [80, 10, 10]
     assert torch.cat(list(rows.values())).sort().values.tolist() == list(range(100))
     for name, share in (("train", 0.8), ("validation", 0.1), ("test", 0.1)):
-        counts = pairs(*columns(found))[rows[name]].bincount(minlength=4)
+        counts = groups(found)[rows[name]].bincount(minlength=4)
         assert (counts - 25 * share).abs().max() <= 1
     assert notes == ["split 80/10/10 at random, seed 0"]
 
@@ -87,32 +87,41 @@ def test_splits_that_cannot_be(splits: tuple[str, ...], message: str) -> None:
     assert SECRET not in str(caught.value)
 
 
-def uneven() -> Table:
-    """Two to five rows of the four pairs in train, and one each in the other splits."""
-    of = cells(1, ("dev", "test"))
-    for cell, (mood, age) in enumerate([("bad", "0"), ("bad", "1"), ("good", "0"), ("good", "1")]):
-        for _ in range(cell + 2):
-            for name, value in (("split", "train"), ("mood", mood), ("age", age), ("text", "so")):
-                of[name].append(value)
-    return table(of)
+# no test split
 
 
-def test_balance() -> None:
-    found = uneven()
-    label, private = columns(found)
-    rows, _ = split(found)
-    level, notes = balanced(found, rows, label, private, 0)
-    assert sizes(level) == [8, 4, 4]
-    assert pairs(label, private)[level["train"]].bincount().tolist() == [2, 2, 2, 2]
-    assert set(level["train"].tolist()) <= set(rows["train"].tolist())
-    assert level["train"].equal(level["train"].sort().values)
-    assert notes[0] == "balanced train: 2 rows in each of 4 cells, of 14 rows in all"
-    assert len({tuple(balanced(found, rows, label, private, seed)[0]["train"].tolist()) for seed in range(5)}) > 1
+def test_a_test_split_that_need_not_be() -> None:
+    rows, notes = split(table(cells(2, ("train", "dev"))), tested=False)
+    assert (sizes(rows), notes) == ([8, 8, 0], [])
 
 
-def test_a_pair_that_is_not_there() -> None:
-    found = uneven()
-    label, private = columns(found)
-    rows = split(found)[0] | {"test": torch.tensor([4, 6, 7])}
-    with pytest.raises(ValueError, match=r"test has no row with mood 'bad' and age '1', so it cannot be balanced; add"):
-        balanced(found, rows, label, private, 0)
+@pytest.mark.parametrize("splits", [("train",), ("train", "test"), ("train", "dev", "test")])
+def test_what_is_there_is_used(splits: tuple[str, ...]) -> None:
+    found = table(cells(25, splits))
+    assert sizes(split(found, tested=False)[0]) == sizes(split(found)[0])
+
+
+@pytest.mark.parametrize(("splits", "what"), [(("dev",), "validation"), (("dev", "test"), "validation and test")])
+def test_train_must_be_there(splits: tuple[str, ...], what: str) -> None:
+    with pytest.raises(ValueError, match=f"the split column has {what} alone; expected train at least"):
+        split(table(cells(3, splits)), tested=False)
+
+
+# draws
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=40), st.lists(st.integers(0, 5), min_size=4, max_size=4))
+def test_so_many_of_each_group(numbers: list[int], counts: list[int]) -> None:
+    of = torch.tensor(numbers)
+    rows = drawn(of, torch.tensor(counts), seed=0)
+    assert rows.equal(rows.unique())
+    expected = [min(count, numbers.count(group)) for group, count in enumerate(counts)]
+    assert of[rows].bincount(minlength=4).tolist() == expected
+
+
+def test_draws_go_by_the_seed() -> None:
+    of, counts = torch.arange(100) % 2, torch.tensor([5, 5])
+    state = torch.get_rng_state()
+    assert drawn(of, counts, seed=0).equal(drawn(of, counts, seed=0))
+    assert not drawn(of, counts, seed=0).equal(drawn(of, counts, seed=1))
+    assert torch.get_rng_state().equal(state)

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from infoknife.applications.fair_text.corpus import Columns
-from infoknife.applications.fair_text.hub import read_hub
+from infoknife.applications.tables import read_hub
 from tests.applications.fair_text.tables import SECRET
 
-COLUMNS = Columns("mood", "age")
+COLUMNS = Columns("mood", "age").request
 NAME = "owner/moods"
 
 
@@ -51,21 +51,21 @@ def test_splits_of_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = install(monkeypatch, {"train": rows(3), "test": rows(2), "unlabelled": rows(5)})
     table = read_hub(NAME, COLUMNS)
     assert asked == [(NAME, None)]
-    assert table.split == ["train"] * 3 + ["test"] * 2
-    assert table.label == ["0", "1", "0", "0", "1"]
-    assert table.text[3] == f"{SECRET} 0"
+    assert table.cells["split"] == ["train"] * 3 + ["test"] * 2
+    assert table.cells["label"] == ["0", "1", "0", "0", "1"]
+    assert table.cells["text"][3] == f"{SECRET} 0"
     assert (table.where(2), table.where(4)) == ("row 3 of train", "row 2 of test")
     assert table.notes == ("left out the split unlabelled",)
 
 
 def test_one_split(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, {"everything": rows(3)})
-    assert read_hub(NAME, COLUMNS).split is None
+    assert "split" not in read_hub(NAME, COLUMNS).cells
 
 
 def test_a_column_of_splits_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, {"train": rows(2, split=["train", "dev"]), "test": rows(1, split=["test"])})
-    assert read_hub(NAME, COLUMNS).split == ["train", "dev", "test"]
+    assert read_hub(NAME, COLUMNS).cells["split"] == ["train", "dev", "test"]
 
 
 def test_a_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,8 +78,8 @@ def test_classes_with_names(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = Rows({"mood": ["bad", "good"]}, mood=[1, 0, -1, None], age=[1.0, float("nan"), True, 2], text=["a"] * 4)
     install(monkeypatch, {"train": answer})
     table = read_hub(NAME, COLUMNS)
-    assert table.label == ["good", "bad", "", ""]
-    assert table.private == ["1.0", "", "True", "2"]
+    assert table.cells["label"] == ["good", "bad", "", ""]
+    assert table.cells["private"] == ["1.0", "", "True", "2"]
 
 
 @pytest.mark.parametrize(

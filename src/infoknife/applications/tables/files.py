@@ -1,21 +1,18 @@
-"""Texts with their labels from a table: CSV, TSV or Parquet. No error shows a text."""
+"""Columns from a file: CSV, TSV or Parquet. No error shows a text."""
 
 import csv
 import gzip
 import io
-import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from math import isnan
 from pathlib import Path
 from typing import IO, Any
 
-from infoknife.applications.fair_text.corpus import Columns
 from infoknife.applications.optional import library
+from infoknife.applications.tables.table import Request, Table, chosen, listed, strings
 
-__all__ = ["Table", "chosen", "read_table", "shown", "strings"]
+__all__ = ["read_table"]
 
 KINDS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 LONGEST = 2**31 - 1  # characters of a CSV cell: the most that every platform's csv module takes
@@ -29,96 +26,31 @@ HIDDEN = {
 Row = tuple[int, list[str]]  # the number of its first line, and its cells
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Table:
-    """The columns that are needed of a table, a string a cell.
-
-    Args:
-        name: What errors call it.
-        text: N texts.
-        label: N labels.
-        private: N private attributes.
-        split: N names of splits, or None.
-        where: Gives the place of row 0, 1, ... as errors tell it: "line 2".
-        notes: What was left out.
-    """
-
-    name: str
-    text: list[str]
-    label: list[str]
-    private: list[str]
-    split: list[str] | None
-    where: Callable[[int], str]
-    notes: tuple[str, ...] = ()
-
-    @classmethod
-    def of(
-        cls, name: str, cells: Sequence[list[str]], where: Callable[[int], str], notes: Sequence[str] = ()
-    ) -> "Table":
-        """Build it from the columns that ``chosen`` names, in that order."""
-        text, label, private, *split = cells
-        return cls(name, text, label, private, split[0] if split else None, where, tuple(notes))
-
-
-def read_table(path: Path, columns: Columns) -> Table:
+def read_table(path: Path, request: Request) -> Table:
     r"""Read the columns that are needed.
 
     Args:
         path: A file, or a folder with one table that has the columns. CSV has its usual double quotes. TSV has no
             quotes: a backslash makes the next character a plain one, be it a tab, a line break or a backslash, so
             ``\t`` is the letter t. Both are UTF-8 and may be packed with gzip.
-        columns: Which ones; that of the splits may be missing if it goes by its default name.
+        request: Which ones.
 
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "tiny.csv"
         >>> _ = path.write_text('mood,age,text\ngood,old,"so, so"\nbad,young,no\n')
-        >>> table = read_table(path, Columns("mood", "age"))
-        >>> table.label, table.text, table.where(1)
+        >>> table = read_table(path, Request({"text": "text", "label": "mood"}, "the text and the label"))
+        >>> table.cells["label"], table.cells["text"], table.where(1)
         (['good', 'bad'], ['so, so', 'no'], 'line 3')
     """
     if path.is_dir():
-        path = _only_table(path, columns)
+        path = _only_table(path, request)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file or folder; expected a table ({', '.join(KINDS)})")
     kind = _kind(path)
     if kind is None:
         raise ValueError(f"{path}: is no table that can be read; expected one that ends with {', '.join(KINDS)}")
-    return _parquet(path, columns) if kind == ".parquet" else _delimited(path, columns)
-
-
-def chosen(header: Sequence[str], columns: Columns, name: str) -> list[str]:
-    """Give the columns to read: text, label, private and, where it is there, split; raise where one is missing."""
-    needed = [columns.text, columns.label, columns.private]
-    if columns.split in header or columns.split != Columns.split:
-        needed.append(columns.split)
-    missing = [column for column in needed if column not in header]
-    if missing:
-        raise ValueError(
-            f"{name}: there is no column {', '.join(map(repr, missing))}; found: {_listed(header)}. Name the columns "
-            f"that are the text, the label and the private attribute (--text, --label, --private)"
-        )
-    if twice := [column for column in needed if header.count(column) > 1]:
-        raise ValueError(f"{name}: the column {twice[0]!r} is there twice; expected each once. Rename one of them")
-    return needed
-
-
-def strings(values: Sequence[Any], column: str, columns: Columns, name: str) -> list[str]:
-    """Give the cells of a typed column as strings, missing ones as empty; a text that is no string is refused."""
-    cells = [None if isinstance(value, float) and isnan(value) else value for value in values]
-    wrong = {type(cell).__name__ for cell in cells if not isinstance(cell, str | None)}
-    if column == columns.text and wrong:
-        raise ValueError(f"{name}: the column {column!r} has values of type {min(wrong)}; expected strings")
-    return ["" if cell is None else str(cell) for cell in cells]
-
-
-def shown(cell: str) -> str:
-    """Show a short single word; of anything else, which may be a text, the length."""
-    return repr(cell) if re.fullmatch(r"[\w.-]{1,30}", cell) else f"(a cell of {len(cell)} characters)"
-
-
-def _listed(header: Sequence[str]) -> str:
-    return ", ".join(map(shown, header[:20])) + ", ..." * (len(header) > 20) or "none"
+    return _parquet(path, request) if kind == ".parquet" else _delimited(path, request)
 
 
 def _kind(path: Path) -> str | None:
@@ -128,19 +60,19 @@ def _kind(path: Path) -> str | None:
 # folders
 
 
-def _only_table(folder: Path, columns: Columns) -> Path:
+def _only_table(folder: Path, request: Request) -> Path:
     headers = {path: _header(path) for path in sorted(folder.iterdir()) if path.is_file() and _kind(path)}
     if not headers:
         raise ValueError(f"{folder}: there is no table in this folder; expected a file ({', '.join(KINDS)})")
-    needed = {columns.text, columns.label, columns.private}
+    needed = set(request.needed.values())
     fitting = [path for path, header in headers.items() if needed <= set(header)]
     if len(fitting) != 1:
         which = ", ".join(path.name for path in fitting)
         found = f"several tables ({which})" if fitting else "no table"
-        tables = "; ".join(f"{path.name}: {_listed(header)}" for path, header in headers.items())
+        tables = "; ".join(f"{path.name}: {listed(header)}" for path, header in headers.items())
         raise ValueError(
             f"{folder}: {found} with the columns {', '.join(sorted(needed))}; expected one. There is {tables}. "
-            f"Give the file itself (--data FILE), or the names of its columns (--text, --label, --private)"
+            f"Give the file itself (--data FILE), or the names of its columns ({request.options})"
         )
     return fitting[0]
 
@@ -157,23 +89,22 @@ def _header(path: Path) -> list[str]:
 # text
 
 
-def _delimited(path: Path, columns: Columns) -> Table:
+def _delimited(path: Path, request: Request) -> Table:
     text = _decoded(path)
     rows = _csv(text, path) if _is_csv(path) else _tsv(text, path)
     header = [cell.strip() for cell in next(rows, (1, []))[1]]
     if not header:
         raise ValueError(f"{path}: is empty; expected a line with the columns' names, and rows below it")
-    names = chosen(header, columns, str(path))
-    places = [header.index(name) for name in names]
+    places = {role: header.index(column) for role, column in chosen(header, request, str(path)).items()}
     lines: list[int] = []
-    cells: list[list[str]] = [[] for _ in names]
+    cells: dict[str, list[str]] = {role: [] for role in places}
     for line, row in rows:
         if len(row) != len(header):
             raise _uneven(path, line, len(row), len(header))
         lines.append(line)
-        for column, place in zip(cells, places, strict=True):
-            column.append(row[place])
-    return Table.of(str(path), cells, lambda row: f"line {lines[row]}")
+        for role, place in places.items():
+            cells[role].append(row[place])
+    return Table(str(path), cells, lambda row: f"line {lines[row]}")
 
 
 def _uneven(path: Path, line: int, found: int, expected: int) -> ValueError:
@@ -262,12 +193,14 @@ def _any_length() -> Iterator[None]:
 # Parquet
 
 
-def _parquet(path: Path, columns: Columns) -> Table:
-    names = chosen(_parquet_header(path), columns, str(path))
+def _parquet(path: Path, request: Request) -> Table:
+    columns = chosen(_parquet_header(path), request, str(path))
     with _parquet_file(path) as file:
-        table = file.read(columns=names)
-    cells = [strings(table.column(column).to_pylist(), column, columns, str(path)) for column in names]
-    return Table.of(str(path), cells, lambda row: f"row {row + 1}")
+        table = file.read(columns=list(columns.values()))
+    cells = {
+        role: strings(table.column(column).to_pylist(), role, request, str(path)) for role, column in columns.items()
+    }
+    return Table(str(path), cells, lambda row: f"row {row + 1}")
 
 
 def _parquet_header(path: Path) -> list[str]:
