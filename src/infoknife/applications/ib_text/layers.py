@@ -15,8 +15,9 @@ CLOSE = 1e-4  # of states that must be the same
 class Given(nn.Module):
     """In place of the embeddings: gives back what is given."""
 
-    def forward(self, *_: Any, inputs_embeds: Tensor, **__: Any) -> Tensor:
-        """Give back ``inputs_embeds``."""
+    def forward(self, codes: Any = None, inputs_embeds: Tensor | None = None, *_: Any, **__: Any) -> Tensor:
+        """Give back ``inputs_embeds``, by name or as the second argument."""
+        assert inputs_embeds is not None
         return inputs_embeds
 
 
@@ -75,7 +76,7 @@ def splits(encoder: nn.Module, layers: int) -> bool:
         with upper_only(encoder, layers):
             found = encoder(inputs_embeds=states, attention_mask=inputs["attention_mask"]).last_hidden_state
         return torch.allclose(found[:, :2], encoder(**inputs).last_hidden_state[:, :2], atol=CLOSE)
-    except (AttributeError, RuntimeError, TypeError, ValueError):  # an architecture that has no such parts
+    except (AssertionError, AttributeError, RuntimeError, TypeError, ValueError):  # an architecture that has no such parts
         return False
     finally:
         encoder.train(was)
