@@ -76,7 +76,7 @@ def splits(encoder: nn.Module, layers: int) -> bool:
         with upper_only(encoder, layers):
             found = encoder(inputs_embeds=states, attention_mask=inputs["attention_mask"]).last_hidden_state
         return torch.allclose(found[:, :2], encoder(**inputs).last_hidden_state[:, :2], atol=CLOSE)
-    except (AssertionError, AttributeError, RuntimeError, TypeError, ValueError):  # an architecture that has no such parts
+    except (AssertionError, AttributeError, RuntimeError, TypeError, ValueError):  # it has no such parts
         return False
     finally:
         encoder.train(was)
