@@ -54,6 +54,32 @@ def test_widths_are_those_of_the_paper(encoder: str, width: int, dim: int) -> No
     assert linear(model.head) == [(dim, 3)]
 
 
+def test_features_of_a_pair(encoder: str) -> None:
+    """The mean of all, distances and products of the texts' own means, each standardised."""
+    model, given = over(encoder, pooling="pair").eval(), texts()
+    segments = torch.where(torch.arange(7) == 0, -1, given["token_type_ids"])
+    states = over(encoder, pooling="first").encoder.eval()(**given).last_hidden_state
+    found = model.features(**given, segments=segments)
+    assert found.shape == (6, 3 * H)
+    standard = nn.LayerNorm(H, elementwise_affine=False)
+    for row, (state, mask, own) in enumerate(zip(states, given["attention_mask"].bool(), segments, strict=True)):
+        q, u = standard(state[mask].mean(0)), standard(state[mask & (own == 0)].mean(0))
+        second = state[mask & (own == 1)]
+        v = standard(second.mean(0)) if len(second) else torch.zeros(H)
+        torch.testing.assert_close(found[row], torch.cat([q, (u - v).abs(), u * v]) / 2)
+
+
+def test_features_of_a_pair_need_to_know_the_texts(encoder: str) -> None:
+    model, given = over(encoder, pooling="pair").eval(), texts()
+    by_type = model(**given).logits
+    torch.testing.assert_close(model(**given, segments=given["token_type_ids"]).logits, by_type)
+    del given["token_type_ids"]
+    with pytest.raises(
+        ValueError, match=r"segments is missing; expected which text each token belongs to .* token_type"
+    ):
+        model(**given)
+
+
 def test_the_papers_table() -> None:
     """BERT's width of 768 and K = 144 give 612 and 456 (tab:architecture_vibert)."""
     sizes = {"hidden_size": 768, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}

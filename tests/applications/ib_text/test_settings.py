@@ -63,7 +63,7 @@ def test_columns_are_those_of_the_table() -> None:
     [
         ({"task": "qnli"}, "task is 'qnli'; expected one of 'mrpc'"),
         ({"method": "foo"}, "method is 'foo'; expected one of 'none'"),
-        ({"pooling": "max"}, "pooling is 'max'; expected one of 'mean'"),
+        ({"pooling": "max"}, "pooling is 'max'; expected one of 'pair', 'mean'"),
         ({"precision": "float16"}, "precision is 'float16'; expected one of 'float32'"),
         *(
             ({name: 0}, f"{name} is 0; expected at least 1")
@@ -112,3 +112,10 @@ def test_unknown_presets_are_refused() -> None:
         Settings.preset("gpu", "mrpc", "knife")
     with pytest.raises(ValueError, match="method is 'foo'"):
         Settings.preset("cpu", "mrpc", "foo")
+
+
+def test_without_a_bottleneck_the_features_are_the_mean() -> None:
+    """A linear head overfits on features of a pair: what suits it best is what it is compared by."""
+    plain, bottleneck = (Settings.preset("cpu", "mrpc", method) for method in ("none", "knife"))
+    assert (plain.pooling, bottleneck.pooling) == ("mean", "pair")
+    assert Settings.preset("cpu", "mrpc", "none", pooling="pair").pooling == "pair"

@@ -36,10 +36,13 @@ def test_what_is_too_long_is_cut_and_counted(tokenizer: object, second: bool) ->
 def test_both_texts_are_there(tokenizer: object, pairs: PairData, single: PairData) -> None:
     rows, alone = (read(data.train, tokenizer, 24) for data in (pairs, single))
     assert rows.truncated == alone.truncated == 0
-    assert set(rows.columns) == {"input_ids", "token_type_ids"}
-    for types in rows.columns["token_type_ids"]:
+    assert set(rows.columns) == {"input_ids", "token_type_ids", "segments"}
+    for types, segments in zip(rows.columns["token_type_ids"], rows.columns["segments"], strict=True):
         assert types.tolist() == sorted(types.tolist())
         assert set(types.tolist()) == {0, 1}
+        of_text = segments >= 0  # others are special tokens
+        assert torch.equal(types[of_text], segments[of_text])
+        assert int((~of_text).sum()) == 3
     assert all(not bool(types.any()) for types in alone.columns["token_type_ids"])
     assert bool((alone.lengths == 5).all())
 
@@ -86,7 +89,7 @@ def test_remembered_states_are_those_of_the_lower_layers(encoder: str, tokenizer
     rows = read(pairs.train, tokenizer, 24)
     kept = remembered(rows, model.encoder, 2, CPU)
     assert model.encoder.training
-    assert set(kept.columns) == {"states"}
+    assert set(kept.columns) == {"states", "segments"}
     assert torch.equal(kept.lengths, rows.lengths)
     assert (kept.truncated, torch.equal(kept.y, rows.y)) == (0, True)
     chosen = torch.tensor([7, 0, 33])

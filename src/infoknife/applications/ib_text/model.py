@@ -8,7 +8,7 @@ from typing import Any, Self, final
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, mse_loss
+from torch.nn.functional import cross_entropy, layer_norm, mse_loss
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
 from transformers.utils.generic import ModelOutput
 
@@ -34,7 +34,9 @@ class BottleneckConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         weight: $\lambda$.
         ramp_steps: Batches over which $\lambda$ rises from zero.
         layers: Upper layers of the encoder that learn; all if None.
-        pooling: ``"mean"`` of the states, or the ``"first"``.
+        pooling: What of the states are the features: their ``"mean"``, the ``"first"``, or for a ``"pair"`` of texts
+            their mean q beside the distances and products of the texts' own means u and v, $(q, |u - v|, u v) / 2$,
+            each of q, u and v standardised.
         dropout: Of the encoder.
         shift: Regression: the mean of the targets.
         scale: Regression: their standard deviation, in which the loss is measured.
@@ -114,11 +116,12 @@ class Bottleneck(PreTrainedModel):
         self.encoder = make(AutoConfig.for_model(**config.encoder))
         self._prepare()
         H, K = int(self.encoder.config.hidden_size), config.bottleneck
+        F = 3 * H if config.pooling == "pair" else H
         self.plain = config.method == "none"
         if not self.plain:
-            self.mean, self.log_variance = _mlp(H, K), _mlp(H, K)
-            self.compression = Compression(config.method, K, H, config.estimator, config.seed)
-        self.head = nn.Linear(H if self.plain else K, int(config.num_labels or 2))
+            self.mean, self.log_variance = _mlp(F, H, K), _mlp(F, H, K)
+            self.compression = Compression(config.method, K, F, config.estimator, config.seed)
+        self.head = nn.Linear(F if self.plain else K, int(config.num_labels or 2))
         self.register_buffer("calls", torch.zeros((), dtype=torch.long))  # batches that were trained on
         self.post_init()  # type: ignore[no-untyped-call]
 
@@ -149,6 +152,7 @@ class Bottleneck(PreTrainedModel):
         token_type_ids: Tensor | None = None,
         labels: Tensor | None = None,
         states: Tensor | None = None,
+        segments: Tensor | None = None,
         **_: Any,
     ) -> BottleneckOutput:
         """Classify texts, or give their values; with labels also the loss.
@@ -159,8 +163,9 @@ class Bottleneck(PreTrainedModel):
             token_type_ids: Which text they belong to (N, L).
             labels: Classes (N,) int64, or values (N,).
             states: Instead of codes, what the layers that do not learn have made of them (N, L, H).
+            segments: Which text they belong to (N, L), 0 or 1, for features of a pair; ``token_type_ids`` if not given.
         """
-        features = self.features(input_ids, attention_mask, token_type_ids, states)
+        features = self.features(input_ids, attention_mask, token_type_ids, states, segments)
         if self.plain:
             logits = self.head(features)
             return BottleneckOutput(self._task_loss(logits[None], labels), self._in_units(logits))
@@ -183,8 +188,9 @@ class Bottleneck(PreTrainedModel):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
         states: Tensor | None = None,
+        segments: Tensor | None = None,
     ) -> Tensor:
-        """Give the encoder's features (N, H)."""
+        """Give the features (N, H), or (N, 3 H) of a pair."""
         if states is not None:
             with upper_only(self.encoder, self.config.layers):
                 found = self.encoder(inputs_embeds=states, attention_mask=attention_mask).last_hidden_state
@@ -193,8 +199,17 @@ class Bottleneck(PreTrainedModel):
             found = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **types).last_hidden_state
         if self.config.pooling == "first":
             return found[:, 0]
-        mask = found.new_ones(found.shape[:2]) if attention_mask is None else attention_mask.to(found.dtype)
-        return (found * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True)
+        mask = torch.ones_like(found[..., 0]) if attention_mask is None else attention_mask
+        if self.config.pooling == "mean":
+            return _mean(found, mask)
+        which = token_type_ids if segments is None else segments
+        if which is None:
+            raise ValueError(
+                "segments is missing; expected which text each token belongs to (N, L), 0 or 1, for features of a "
+                "pair. Give them, or token_type_ids, or make the model with pooling='mean'"
+            )
+        q, u, v = (_standard(_mean(found, mask * part)) for part in (torch.ones_like(which), which == 0, which == 1))
+        return torch.cat([q, (u - v).abs(), u * v], -1) / 2
 
     def sample(self, mean: Tensor, log_variance: Tensor) -> Tensor:
         """Draw from posteriors with means and log-variances (N, K): (samples, N, K)."""
@@ -256,9 +271,20 @@ class Bottleneck(PreTrainedModel):
         """Leave every layer as torch starts it."""
 
 
-def _mlp(H: int, K: int) -> nn.Sequential:
+def _mean(states: Tensor, mask: Tensor) -> Tensor:
+    """The mean (N, H) of states (N, L, H) where the mask (N, L) is one."""
+    weights = mask.to(states.dtype).unsqueeze(-1)
+    return (states * weights).sum(1) / weights.sum(1).clamp_min(1.0)
+
+
+def _standard(x: Tensor) -> Tensor:
+    return layer_norm(x, x.shape[-1:])
+
+
+def _mlp(F: int, H: int, K: int) -> nn.Sequential:
+    """From F features to K numbers, for an encoder of width H."""
     wide, narrow = (3 * H + K) // 4, (H + K) // 2
-    layers = nn.Linear(H, wide), nn.ReLU(), nn.Linear(wide, narrow), nn.ReLU(), nn.Linear(narrow, K)
+    layers = nn.Linear(F, wide), nn.ReLU(), nn.Linear(wide, narrow), nn.ReLU(), nn.Linear(narrow, K)
     return nn.Sequential(*layers)
 
 

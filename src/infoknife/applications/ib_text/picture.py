@@ -34,10 +34,9 @@ def draw(curves: Mapping[str, Sequence[float]], path: Path) -> bool:
     figure = figures.Figure(figsize=(5, 4), layout="constrained")
     axes = figure.add_subplot()
     axes.plot(x, y, color="0.7", zorder=1)
-    dots = axes.scatter(x, y, c=epochs, cmap="viridis", zorder=2)
+    axes.scatter(x, y, c=epochs, cmap="viridis", zorder=2)
     for at_x, at_y, epoch in points:
         axes.annotate(f"{epoch:.0f}", (at_x, at_y), textcoords="offset points", xytext=(5, 4), fontsize=8)
-    axes.set(xlabel="I(Z; X), upper bound (nats)", ylabel="I(Z; Y), lower bound (nats)", title="Information plane")
-    figure.colorbar(dots, label="epoch")
+    axes.set(xlabel="I(Z; X), upper bound (nats)", ylabel="I(Z; Y), lower bound (nats)", title="Information plane, epoch by epoch")
     figure.savefig(path, dpi=120)
     return True

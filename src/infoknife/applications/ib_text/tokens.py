@@ -57,6 +57,7 @@ def read(pairs: Pairs, tokenizer: Any, length: int) -> Rows:
     columns = {
         name: [torch.tensor(row) for row in found[name]] for name in ("input_ids", "token_type_ids") if name in found
     }
+    columns["segments"] = [_segments(found.sequence_ids(row)) for row in range(len(pairs))]
     return Rows(columns, pairs.y, sum(len(row) > length for row in whole))
 
 
@@ -67,11 +68,13 @@ def remembered(rows: Rows, encoder: Any, layers: int, device: torch.device) -> R
     states: list[Tensor] = [torch.empty(0)] * len(rows.y)
     lengths = rows.lengths
     for part in lengths.argsort().split(BLOCK):
-        found = lower_states(encoder, layers, **rows.batch(part, device)).cpu()
+        batch = rows.batch(part, device)
+        del batch["segments"]
+        found = lower_states(encoder, layers, **batch).cpu()
         for row, own in zip(part.tolist(), found, strict=True):
             states[row] = own[: int(lengths[row])].clone()
     encoder.train(was)
-    return rows._replace(columns={"states": states})
+    return rows._replace(columns={"states": states, "segments": rows.columns["segments"]})
 
 
 def batches(lengths: Tensor, size: int, generator: torch.Generator) -> Iterator[Tensor]:
@@ -87,3 +90,8 @@ def batches(lengths: Tensor, size: int, generator: torch.Generator) -> Iterator[
     parts = [part for block in blocks for part in block.split(size)]
     for i in torch.randperm(len(parts), generator=generator).tolist():
         yield parts[i]
+
+
+def _segments(texts: list[int | None]) -> Tensor:
+    """Which text a token belongs to: 0, 1, or -1 for neither."""
+    return torch.tensor([-1 if text is None else text for text in texts])

@@ -249,5 +249,7 @@ def _model(settings: Settings, pairs: PairData, steps: int) -> Bottleneck:
         about |= {"label2id": {label: code for code, label in enumerate(pairs.labels)}}
     own = ("method", "bottleneck", "samples", "noise", "weight", "layers", "pooling", "dropout", "seed")
     fields = {name: getattr(settings, name) for name in own}
+    if settings.pooling == "pair" and pairs.train.second is None:
+        fields["pooling"] = "mean"
     ramp = max(1, round(settings.ramp * steps)) if settings.ramp else 0
     return Bottleneck.over(settings.encoder, **fields, ramp_steps=ramp, estimator=settings.estimator, **about)
