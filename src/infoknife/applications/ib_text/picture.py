@@ -37,6 +37,7 @@ def draw(curves: Mapping[str, Sequence[float]], path: Path) -> bool:
     axes.scatter(x, y, c=epochs, cmap="viridis", zorder=2)
     for at_x, at_y, epoch in points:
         axes.annotate(f"{epoch:.0f}", (at_x, at_y), textcoords="offset points", xytext=(5, 4), fontsize=8)
-    axes.set(xlabel="I(Z; X), upper bound (nats)", ylabel="I(Z; Y), lower bound (nats)", title="Information plane, epoch by epoch")
+    axes.set_title("Information plane, epoch by epoch")
+    axes.set(xlabel="I(Z; X), upper bound (nats)", ylabel="I(Z; Y), lower bound (nats)")
     figure.savefig(path, dpi=120)
     return True
