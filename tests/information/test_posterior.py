@@ -245,6 +245,14 @@ def test_it_follows_an_encoder_that_has_jumped_by_itself() -> None:
     assert float(still.all.rows) == 4000 + 60 * 64, "nothing has moved"
 
 
+def test_no_two_tensors_of_a_state_are_one() -> None:
+    """Checkpoints of safetensors do not take such."""
+    estimator = started(some(200))
+    estimator.hurry()
+    tensors = [value for value in estimator.state_dict().values() if isinstance(value, torch.Tensor)]
+    assert len({value.data_ptr() for value in tensors}) == len(tensors)
+
+
 def test_state_round_trip() -> None:
     estimator, fresh = started(some(200)), some(seed=1)
     estimator.loss(fresh[:, :3], fresh)

@@ -216,8 +216,9 @@ class Moments(nn.Module):
         self.within = torch.lerp(self.within, log_variance.exp().mean(0), step)
 
     def take(self, other: "Moments") -> None:
-        """Take over the moments of another; tensors are replaced, never overwritten."""
-        self.shift, self.between, self.within, self.rows = other.shift, other.between, other.within, other.rows
+        """Take over copies of the moments of another: safetensors refuses tensors that are shared."""
+        self.shift, self.between = other.shift.clone(), other.between.clone()
+        self.within, self.rows = other.within.clone(), other.rows.clone()
 
     def whitening(self) -> tuple[Tensor, Tensor]:
         """Give the lower-triangular R with R Cov(Z) R' = I, and its log-determinant."""
