@@ -30,7 +30,10 @@ def records() -> list[Record]:
         *(learned("cpu", "dial-mention", method, 1.0) for method in ("knife", "club", "none")),
         *(learned("cpu", HOSTILE, "knife", weight) for weight in (0.1, 1.0)),
         *(tuned("rte", method, train_size=500) for method in ("knife", "vub", "none")),
-        tuned("own", "knife", encoder_name=HOSTILE, arguments={"task": "own", "label": HOSTILE, "encoder": HOSTILE}),
+        *(
+            tuned("own", method, encoder_name=HOSTILE, arguments={"label": HOSTILE, "encoder": HOSTILE})
+            for method in ("knife", "vub")
+        ),
         factory.failure("table1", "paper", HOSTILE, method="doe", dim=64, seed=20),
         factory.record("../table3", "ours", hostile, results={"accuracy": 0.951}),
     ]
