@@ -245,6 +245,26 @@ def test_it_follows_an_encoder_that_has_jumped_by_itself() -> None:
     assert float(still.all.rows) == 4000 + 60 * 64, "nothing has moved"
 
 
+@pytest.mark.parametrize("size", [0.05, 0.5, 1.0])
+def test_from_the_first_batches_on_it_is_hardly_above_the_variational_bound(size: float) -> None:
+    """Batches of 32 say little of 144 dimensions; the rows of the start are no evidence for what was made of them."""
+    generator, dim = torch.Generator().manual_seed(0), 144
+    slope, gaps = size * torch.randn(dim, dim, generator=generator) / math.sqrt(dim), []
+    estimator, prior = EncoderKernels(dim).train(), EncoderPrior(dim)
+    for step in range(30):
+        mean = torch.randn(32, dim, generator=generator) @ slope
+        log_variance = math.log(max(1 - size**2, 0.05)) + 0.1 * torch.randn(32, dim, generator=generator)
+        posterior = torch.cat([mean, log_variance], 1)
+        z = mean + (0.5 * log_variance).exp() * torch.randn(32, dim, generator=generator)
+        if step == 0:
+            estimator.initialize(z, posterior, seed=0)
+        with torch.no_grad():
+            gaps.append(float(estimator(z, posterior) - prior(z, posterior)))
+        estimator.loss(z, posterior)
+    assert max(gaps) < 0.1
+    assert sum(gaps) <= 0.1
+
+
 def test_no_two_tensors_of_a_state_are_one() -> None:
     """Checkpoints of safetensors do not take such."""
     estimator = started(some(200))

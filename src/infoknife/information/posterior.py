@@ -30,6 +30,7 @@ PRIOR = 0.95  # weight of the standard normal as long as nothing better is known
 LEAST, MOST = 1e-3, 0.95  # of that weight
 FOLLOWED = 0.2  # step of that weight towards what a fresh batch says
 HELD = 4  # one row in so many says it at the start
+ENOUGH = 64  # rows that are believed when they say it at the start; fewer only in part
 ROUNDS = 200  # of expectation maximisation for it
 FEW = 64.0  # rows that older ones count as after a jump
 QUICK = 0.05  # momentum of the moments that follow closely
@@ -71,6 +72,7 @@ class EncoderKernels(GaussianEncoder):
     log_det: Tensor
     prior: Tensor
     lag: Tensor
+    seen: Tensor
 
     def __init__(self, x_dim: int, y_dim: int | None = None, *, components: int = 4) -> None:
         super().__init__(x_dim, y_dim)
@@ -82,6 +84,7 @@ class EncoderKernels(GaussianEncoder):
         self.register_buffer("log_det", torch.zeros(()))
         self.register_buffer("prior", torch.tensor(PRIOR))
         self.register_buffer("lag", torch.zeros(()))  # nats that the last moments are better than all
+        self.register_buffer("seen", torch.zeros((), dtype=torch.long))  # batches since the start
 
     def hurry(self) -> None:
         """Forget all but the last batches, and let these count as a few rows."""
@@ -95,7 +98,9 @@ class EncoderKernels(GaussianEncoder):
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         parts = self._parts(y)
         if self.training and torch.is_grad_enabled() and not is_functional():
-            self._weigh(parts, FOLLOWED)
+            if self.seen > 0:  # the first rows may be those of the start
+                self._weigh(parts, FOLLOWED)
+            self.seen = self.seen + 1
             self._follow(y)
         return -torch.logaddexp(*parts).mean()
 
@@ -132,6 +137,7 @@ class EncoderKernels(GaussianEncoder):
         for _ in range(ROUNDS):
             said = torch.sigmoid(odds + torch.logit(self.prior)).mean()
             self.prior = said.to(self.prior.dtype).clamp(LEAST, MOST)
+        self.prior = torch.lerp(torch.full_like(self.prior, PRIOR), self.prior, min(1.0, len(y) / ENOUGH))
 
     @torch.no_grad()
     def _follow(self, y: Tensor) -> None:
@@ -155,7 +161,7 @@ class EncoderKernels(GaussianEncoder):
         mean, log_variance = y.chunk(2, -1)
         order = torch.randperm(len(y), generator=generator).to(y.device)
         held, others = order[: len(y) // HELD], order[len(y) // HELD :]
-        self.prior = torch.full_like(self.prior, PRIOR)
+        self.prior, self.seen = torch.full_like(self.prior, PRIOR), torch.zeros_like(self.seen)
         if len(held):
             self._start(mean[others], log_variance[others], generator)
             self._settle(y[held])
