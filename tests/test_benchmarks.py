@@ -65,7 +65,7 @@ def test_the_command_measures_everything(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     records = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))
     assert records["threads"] == 1
-    assert len(records["rows"]) == 14
+    assert len(records["rows"]) == 15
     for row in records["rows"]:
         assert row["what"] in done.stdout
         assert row["met"] is None
