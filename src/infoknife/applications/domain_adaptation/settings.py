@@ -1,11 +1,11 @@
 """What a run is: two domains, a method, a seed, and the numbers of a preset."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Self
 
-from infoknife.applications.presets import chosen
+from infoknife.applications.presets import Identified, chosen
 from infoknife.applications.schedules import SCHEDULES
 from infoknife.inputs import check_count, one_of
 
@@ -16,7 +16,7 @@ HIDDEN = 64  # of the paper's MI networks
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Identified):
     r"""All that decides what a run gives, beside the images themselves.
 
     Args:
@@ -97,21 +97,6 @@ class Settings:
         one_of("method", method, METHODS)
         own = chosen(PRESETS, PRESET_METHODS, name, method, changes)
         return cls(source=source, target=target, method=method, seed=seed, **own)
-
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> Self:
-        """Read settings back from ``arguments``."""
-        known = {each.name for each in fields(cls)}
-        return cls(**{name: value for name, value in arguments.items() if name in known})
-
-    def arguments(self) -> dict[str, Any]:
-        """Give all fields in JSON's types: the identity of a run.
-
-        Example:
-            >>> Settings.of(Settings(seed=3).arguments()) == Settings(seed=3)
-            True
-        """
-        return asdict(replace(self, estimator=dict(self.estimator)))
 
 
 CPU: dict[str, Any] = {

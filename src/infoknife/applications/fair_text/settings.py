@@ -1,13 +1,13 @@
 """What a run is: a corpus, a method, a seed, and the numbers of a preset."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Self
 
 from infoknife.applications.fair_text.corpus import Columns
 from infoknife.applications.fair_text.data import CORPORA
-from infoknife.applications.presets import chosen
+from infoknife.applications.presets import Identified, chosen
 from infoknife.applications.schedules import SCHEDULES
 from infoknife.inputs import check_count, one_of
 
@@ -20,7 +20,7 @@ SELECT = ("last", "lowest-information")
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Identified):
     r"""All that decides what a run gives, beside the texts themselves.
 
     Args:
@@ -153,21 +153,6 @@ class Settings:
         one_of("method", method, METHODS)
         own = chosen(PRESETS, PRESET_METHODS, name, method, changes)
         return cls(corpus=corpus, method=method, seed=seed, **own)
-
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> Self:
-        """Read settings back from ``arguments``."""
-        known = {each.name for each in fields(cls)}
-        return cls(**{name: value for name, value in arguments.items() if name in known})
-
-    def arguments(self) -> dict[str, Any]:
-        """Give all fields in JSON's types: the identity of a run.
-
-        Example:
-            >>> Settings.of(Settings(seed=3).arguments()) == Settings(seed=3)
-            True
-        """
-        return asdict(replace(self, estimator=dict(self.estimator))) | {"strip": list(self.strip)}
 
 
 PAPER: dict[str, Any] = {"warm_up": 1000, "select": "lowest-information"}  # and what the class has

@@ -1,12 +1,12 @@
 """What a run is: a task, a method, a seed, and the numbers of a preset."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Self
 
 from infoknife.applications.ib_text.tasks import TASKS, Columns
-from infoknife.applications.presets import chosen
+from infoknife.applications.presets import Identified, chosen
 from infoknife.inputs import check_count, one_of
 
 __all__ = ["METHODS", "PRECISIONS", "PRESETS", "Settings"]
@@ -17,7 +17,7 @@ POOLINGS = ("pair", "mean", "first")
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Identified):
     r"""All that decides what a run gives, beside the texts and the pretrained encoder themselves.
 
     Args:
@@ -144,21 +144,6 @@ class Settings:
         one_of("method", method, METHODS)
         return cls(task=task, method=method, seed=seed, **chosen(PRESETS, PRESET_METHODS, name, method, changes))
 
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> Self:
-        """Read settings back from ``arguments``."""
-        known = {each.name for each in fields(cls)}
-        return cls(**{name: value for name, value in arguments.items() if name in known})
-
-    def arguments(self) -> dict[str, Any]:
-        """Give all fields in JSON's types: the identity of a run.
-
-        Example:
-            >>> Settings.of(Settings(seed=3).arguments()) == Settings(seed=3)
-            True
-        """
-        return asdict(replace(self, estimator=dict(self.estimator)))
-
 
 PAPER: dict[str, Any] = {}  # what the class has
 CPU: dict[str, Any] = {
@@ -168,7 +153,7 @@ CPU: dict[str, Any] = {
 PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {"paper": PAPER, "cpu": CPU, "quick": CPU | {"epochs": 1, "least_steps": 0, "train_size": 64, "layers": 1}}
 )
-PLAIN = {"none": {"pooling": "mean", "lr": 1e-3}}  # what suits a linear head best: on features of a pair it overfits
+PLAIN = {"none": {"pooling": "mean", "lr": 1e-3}}  # the best of what was tried for a linear head
 PRESET_METHODS: Mapping[str, Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {"paper": {}, "cpu": PLAIN, "quick": PLAIN}
 )
