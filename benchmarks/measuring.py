@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from benchmarks.rows import Bar, Row
 from benchmarks.timing import normal
 from infoknife import mutual_information
-from infoknife.estimation.candidates.catalogue import Effort
+from infoknife.measure.candidates.catalogue import Effort
 
 
 def seconds(rows: int, dim: int, effort: Effort, most: float) -> Row:

@@ -1,4 +1,4 @@
-"""The map of docs/architecture.md, enforced: who imports whom, and how large a room may grow."""
+"""The map of docs/architecture.md, enforced: who imports whom."""
 
 import ast
 import re
@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "regularizer": {"torch", "information", "densities", "training", "inputs"},
     "integrations": {"torch", "regularizer", "inputs"},
     "tasks": {"torch", "numpy", "scipy", "inputs"},
-    "estimation": {
+    "measure": {
         "torch",
         "numpy",
         "scipy",
@@ -50,8 +50,8 @@ MAY_IMPORT = {
         "densities",
         "training",
     },
-    "scikit_learn": {"torch", "numpy", "estimation", "inputs"},
-    "leakage": {"torch", "numpy", "estimation", "inputs"},
+    "scikit_learn": {"torch", "numpy", "measure", "inputs"},
+    "leakage": {"torch", "numpy", "measure", "inputs"},
     "applications": {"torch", "numpy", "inputs", "atomic", PUBLIC},
     "experiments": {
         "torch",
@@ -177,12 +177,6 @@ def test_rules_have_no_cycles() -> None:
         free = {here for here, rule in above.items() if not rule & above.keys()}
         assert free, f"these rooms import each other in a circle: {sorted(above)}"
         above = {here: rule for here, rule in above.items() if here not in free}
-
-
-def test_modules_fit_the_eye() -> None:
-    lengths = {name(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
-    assert {path: lines for path, lines in lengths.items() if lines > 400} == {}
-    assert median(lengths.values()) <= 150
 
 
 def test_functions_fit_the_eye() -> None:

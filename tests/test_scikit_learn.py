@@ -23,8 +23,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from infoknife import estimation
-from infoknife.estimation.estimate import Diagnostics, Estimate
+from infoknife import measure
+from infoknife.measure.estimate import Diagnostics, Estimate
 from infoknife.scikit_learn import EntropyEstimator, InformationSelector, mutual_info
 
 Array = NDArray[Any]
@@ -57,15 +57,15 @@ class Told:
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Told:
     stand_in = Told()
-    monkeypatch.setattr(estimation, "mutual_information", stand_in)
-    monkeypatch.setattr(estimation, "entropy", stand_in)
+    monkeypatch.setattr(measure, "mutual_information", stand_in)
+    monkeypatch.setattr(measure, "entropy", stand_in)
     return stand_in
 
 
 # scikit-learn's own checks
 
 
-@pytest.mark.filterwarnings("ignore::infoknife.estimation.MeasurementWarning")  # a check has about twenty rows
+@pytest.mark.filterwarnings("ignore::infoknife.measure.MeasurementWarning")  # a check has about twenty rows
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
         EntropyEstimator(method="gaussian", discrete_features=False),
@@ -77,7 +77,7 @@ def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::infoknife.estimation.MeasurementWarning")
+@pytest.mark.filterwarnings("ignore::infoknife.measure.MeasurementWarning")
 @parametrize_with_checks([EntropyEstimator(), InformationSelector()])  # type: ignore[untyped-decorator]
 def test_scikit_learn_checks_with_all_densities(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
@@ -192,7 +192,7 @@ def test_what_is_constant_tells_nothing() -> None:
 def test_a_function_of_a_column_comes_first() -> None:
     X, y = rows(200)
     X[:, 1] = 2 * y + 1
-    with pytest.warns(estimation.MeasurementWarning, match="the answer is probably inf"):
+    with pytest.warns(measure.MeasurementWarning, match="the answer is probably inf"):
         selector = InformationSelector(k=1, method="gaussian").fit(X, y)
     assert selector.scores_[1] == math.inf
     assert math.isnan(selector.stderrs_[1])

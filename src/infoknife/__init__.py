@@ -1,9 +1,11 @@
 """Measure information and train with it: entropy and mutual information, differentiable, on PyTorch."""
 
-from infoknife import estimation, experiments, kernels, tasks, theory, transforms
+from infoknife import experiments, kernels, measure, tasks, theory, transforms
 from infoknife._version import __version__
 from infoknife.densities import KNIFE, Autoregressive, Density, Flow, Gaussian, Logistic, Parzen, Schraudolph
-from infoknife.estimation import (
+from infoknife.information import MutualInformation, mi
+from infoknife.leakage import Audit, audit
+from infoknife.measure import (
     Estimate,
     entropy,
     mutual_information,
@@ -11,8 +13,6 @@ from infoknife.estimation import (
     permutation_test,
     total_correlation,
 )
-from infoknife.information import MutualInformation, mi
-from infoknife.leakage import Audit, audit
 from infoknife.regularizer import Regularizer, RegularizerWarning, annealed
 from infoknife.training import History, fit
 from infoknife.transforms import Standardize, Whiten
@@ -38,10 +38,10 @@ __all__ = [
     "annealed",
     "audit",
     "entropy",
-    "estimation",
     "experiments",
     "fit",
     "kernels",
+    "measure",
     "mi",
     "mutual_information",
     "normalized_mutual_information",

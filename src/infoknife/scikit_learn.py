@@ -19,10 +19,10 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from infoknife import estimation
-from infoknife.estimation.candidates.catalogue import Effort
-from infoknife.estimation.tables import LEAST_ROWS
+from infoknife import measure
 from infoknife.inputs import check_whole
+from infoknife.measure.candidates.catalogue import Effort
+from infoknife.measure.tables import LEAST_ROWS
 
 __all__ = ["EntropyEstimator", "InformationSelector", "mutual_info"]
 
@@ -74,7 +74,7 @@ class EntropyEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         """Measure the entropy of the rows of X (N, columns); y is not looked at."""
         checked = validate_data(self, X, dtype=NUMBERS, ensure_min_samples=LEAST_ROWS)
         columns = _columns(X, checked, self.discrete_features)
-        self.estimate_ = estimation.entropy(
+        self.estimate_ = measure.entropy(
             _table(columns), method=self.method, effort=self.effort, seed=_seed(self.random_state)
         )
         self.entropy_, self.stderr_ = self.estimate_.value, self.estimate_.stderr
@@ -190,7 +190,7 @@ def _informations(columns: list[Any], y: Any, method: str, effort: Effort, seed:
     values, errors = np.zeros(len(columns)), np.zeros(len(columns))
     for j, column in enumerate(columns):
         if _varies(column) and _varies(y):
-            estimate = estimation.mutual_information(column, y, method=method, effort=effort, seed=seed)
+            estimate = measure.mutual_information(column, y, method=method, effort=effort, seed=seed)
             values[j], errors[j] = estimate.value, estimate.stderr
     return values, errors
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from infoknife import estimation
-from infoknife.estimation.estimate import Candidate, Diagnostics, Estimate
-from infoknife.estimation.tables import table
+from infoknife import measure
+from infoknife.measure.estimate import Candidate, Diagnostics, Estimate
+from infoknife.measure.tables import table
 
 
 class FakeWarning(UserWarning):
@@ -34,9 +34,9 @@ class Engine:
         self.messages: tuple[str, ...] = ()
 
     def install(self, patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(estimation, "MeasurementWarning", FakeWarning, raising=False)
+        patch.setattr(measure, "MeasurementWarning", FakeWarning, raising=False)
         for name in ("entropy", "mutual_information", "permutation_test"):
-            patch.setattr(estimation, name, getattr(self, name), raising=False)
+            patch.setattr(measure, name, getattr(self, name), raising=False)
 
     def entropy(self, x: Any, given: Any = None, **options: Any) -> Estimate:
         rows = self._rows(x=x, given=given, **options)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from infoknife import leakage
-from infoknife.estimation import Diagnostics, Estimate
 from infoknife.leakage import Audit, ClassLeak, Label, Probe
+from infoknife.measure import Diagnostics, Estimate
 from tests.cli.conftest import Run
 
 PROBES = (

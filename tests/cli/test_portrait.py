@@ -12,7 +12,7 @@ from infoknife.cli.matrix import Matrix
 from infoknife.cli.measured import Answer
 from infoknife.cli.paint import save
 from infoknife.cli.portrait import portrait
-from infoknife.estimation.estimate import Candidate, Diagnostics, Estimate
+from infoknife.measure.estimate import Candidate, Diagnostics, Estimate
 
 pytest.importorskip("matplotlib")
 

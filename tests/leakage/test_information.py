@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from infoknife.estimation import Diagnostics, Estimate
 from infoknife.leakage.information import combined, measured, shared
 from infoknife.leakage.probes import Floats, Held, Probe
 from infoknife.leakage.rows import Attribute
+from infoknife.measure import Diagnostics, Estimate
 
 N = 1200  # above which a measurement is not repeated
 S = Attribute("s", np.tile([0, 1], N // 2), ("a", "b"))
@@ -48,7 +48,7 @@ def test_luck_of_a_probe_is_not_believed() -> None:
     assert found.value < 0.005
 
 
-@pytest.mark.filterwarnings("ignore::infoknife.estimation.MeasurementWarning")
+@pytest.mark.filterwarnings("ignore::infoknife.measure.MeasurementWarning")
 @pytest.mark.parametrize("z", [S.codes.astype(float)[:, None], np.eye(N)[:, :2]])
 def test_where_no_density_fits(z: Floats) -> None:
     found = measured(torch.from_numpy(z), S, seed=0)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from infoknife.cli.delimited import Delimited
 from infoknife.cli.sheets import Arrays, Parquet, Sheet, Values
-from infoknife.estimation.tables import table
+from infoknife.measure.tables import table
 
 __all__ = ["SUFFIXES", "Column", "check_rows", "chosen", "column", "columns", "declared", "open_sheet"]
 

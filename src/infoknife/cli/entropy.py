@@ -33,11 +33,11 @@ def entropy(
 
     Example: `infoknife entropy flowers.csv --columns length,width --given species --unit bits`
     """
-    from infoknife import estimation
+    from infoknife import measure as measuring
     from infoknife.cli.columns import declared, open_sheet
     from infoknife.cli.measured import Answer, bar, measure, reported, sides
-    from infoknife.estimation.candidates.catalogue import methods
     from infoknife.inputs import one_of
+    from infoknife.measure.candidates.catalogue import methods
 
     options.check_outputs("entropy", plot=plot, pointwise=pointwise, as_json=as_json)
     settings = {"method": method, "unit": unit.value, "effort": effort.value, "seed": seed}
@@ -47,7 +47,7 @@ def entropy(
         names = _names(sheet, columns, given)
         measured = sides("entropy", sheet, names, declared(sheet, discrete, continuous))
         with bar() as watch:
-            estimate = measure("entropy", estimation.entropy, measured, **settings, progress=watch)
+            estimate = measure("entropy", measuring.entropy, measured, **settings, progress=watch)
         Answer(file, measured, settings, estimate).tell(as_json=as_json, pointwise=pointwise, plot=plot)
 
 

@@ -19,7 +19,7 @@ from infoknife.cli.sheets import Sheet
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from infoknife.estimation.estimate import Estimate
+    from infoknife.measure.estimate import Estimate
 
 __all__ = ["Failure", "Matrix", "pairwise", "usable"]
 

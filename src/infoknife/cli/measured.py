@@ -18,8 +18,8 @@ from infoknife.cli.messages import fail
 from infoknife.cli.sheets import Sheet
 
 if TYPE_CHECKING:
-    from infoknife.estimation import PermutationTest
-    from infoknife.estimation.estimate import Estimate
+    from infoknife.measure import PermutationTest
+    from infoknife.measure.estimate import Estimate
 
 __all__ = [
     "Answer",
@@ -67,7 +67,7 @@ def arguments(sides: Sides) -> dict[str, Any]:
 
 def measure(command: str, function: "Callable[..., Estimate]", sides: Sides, **options: Any) -> "Estimate":
     """Call a measuring function; what it warns of is said on stderr, with the file's names of columns."""
-    from infoknife.estimation import MeasurementWarning
+    from infoknife.measure import MeasurementWarning
 
     try:
         with warnings.catch_warnings(record=True) as caught:

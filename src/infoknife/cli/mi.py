@@ -76,8 +76,8 @@ def mi(
 
     from infoknife.cli.columns import declared, open_sheet
     from infoknife.cli.measured import reported
-    from infoknife.estimation.candidates.catalogue import methods
     from infoknife.inputs import one_of
+    from infoknife.measure.candidates.catalogue import methods
 
     with reported("mi"):
         one_of("--method", method, ("auto", *methods()))
@@ -109,23 +109,23 @@ def _answer(
     settings: Mapping[str, Any],
     permutations: int | None,
 ) -> "Answer":
-    from infoknife import estimation
+    from infoknife import measure as measuring
     from infoknife.cli.columns import chosen
     from infoknife.cli.measured import Answer, arguments, bar, measure, sides
 
     names = {side: chosen(sheet, f"--{side}", text) for side, text in texts.items() if text is not None}
     measured = sides("mi", sheet, names, kinds)
     with bar() as watch:
-        estimate = measure("mi", estimation.mutual_information, measured, **settings, progress=watch)
+        estimate = measure("mi", measuring.mutual_information, measured, **settings, progress=watch)
         if permutations is None:
             return Answer(sheet.path, measured, settings, estimate)
         watch(1.0, f"{permutations} permutations")
-        test = estimation.permutation_test(**arguments(measured), permutations=permutations, seed=settings["seed"])
+        test = measuring.permutation_test(**arguments(measured), permutations=permutations, seed=settings["seed"])
     return Answer(sheet.path, measured, settings, estimate, test)
 
 
 def _matrix(sheet: "Sheet", columns: str | None, kinds: Kinds, settings: Mapping[str, Any]) -> "Matrix":
-    from infoknife import estimation
+    from infoknife import measure as measuring
     from infoknife.cli.columns import chosen
     from infoknife.cli.matrix import pairwise, usable
 
@@ -133,7 +133,7 @@ def _matrix(sheet: "Sheet", columns: str | None, kinds: Kinds, settings: Mapping
     if len(names) < 2:
         raise ValueError(f"--all has {', '.join(names)} alone; expected two columns or more")
     found, failures = usable("mi", sheet, names, kinds)
-    return pairwise("mi", estimation.mutual_information, names, found, failures, **settings)
+    return pairwise("mi", measuring.mutual_information, names, found, failures, **settings)
 
 
 def _tell_matrix(

@@ -12,7 +12,7 @@ from infoknife.cli import paint
 from infoknife.cli.columns import Column
 from infoknife.cli.measured import Answer
 from infoknife.cli.paint import Axes, Figure, Numbers
-from infoknife.estimation.estimate import Candidate
+from infoknife.measure.estimate import Candidate
 
 __all__ = ["portrait"]
 

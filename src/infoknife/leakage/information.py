@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from infoknife.estimation import Diagnostics, Estimate, mutual_information
-from infoknife.estimation.estimate import Candidate
-from infoknife.estimation.relations import without_dependent
-from infoknife.estimation.stacking import stacked, weights
-from infoknife.estimation.tables import table
 from infoknife.leakage.probes import Floats, Held
 from infoknife.leakage.rows import Attribute
+from infoknife.measure import Diagnostics, Estimate, mutual_information
+from infoknife.measure.estimate import Candidate
+from infoknife.measure.relations import without_dependent
+from infoknife.measure.stacking import stacked, weights
+from infoknife.measure.tables import table
 
 __all__ = ["combined", "measured", "shared"]
 

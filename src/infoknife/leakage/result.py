@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from infoknife.estimation import Estimate
 from infoknife.leakage import page
 from infoknife.leakage.fano import accuracy_ceiling
 from infoknife.leakage.probes import Probe
 from infoknife.leakage.verdict import Grade, Numbers, grade, words
+from infoknife.measure import Estimate
 
 __all__ = ["Allowed", "Audit", "ClassLeak", "Label"]
 

@@ -8,8 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from infoknife.estimation.tables import table
 from infoknife.inputs import matrix, tensor
+from infoknife.measure.tables import table
 
 __all__ = ["Attribute", "attribute", "features"]
 

@@ -1,0 +1,68 @@
+"""What a candidate is: something that can be fitted to rows and then answers a question about other rows."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from infoknife.measure.data import Data, Question
+
+__all__ = ["Candidate", "Fitted"]
+
+PIECE = 50_000  # rows that are evaluated at a time
+
+
+class Fitted(ABC):
+    """A candidate after it has seen its training rows.
+
+    Args:
+        question: What it answers.
+        parameters: How many numbers were learned.
+        seen: Which of the training rows the densities were fitted to, ``None`` for all of them.
+    """
+
+    def __init__(self, question: Question, parameters: int, seen: Tensor | None = None) -> None:
+        self.question, self.parameters, self.seen = question, parameters, seen
+
+    @torch.no_grad()
+    def terms(self, data: Data) -> Tensor:
+        r"""The two terms of the question for every row, $\log q(t \mid c)$ and $\log q(t \mid r)$: (2, N).
+
+        The second is zero where an entropy is asked for.
+        """
+        return torch.cat([self._terms(piece) for piece in data.pieces(PIECE)], 1)
+
+    def ratio(self, data: Data) -> Tensor:
+        """The difference of the terms (N,)."""
+        full, reduced = self.terms(data)
+        return full - reduced
+
+    @abstractmethod
+    def _terms(self, data: Data) -> Tensor:
+        """The terms (2, N) of a piece of the rows."""
+
+
+class Candidate(ABC):
+    """A way to model densities."""
+
+    name: str
+    is_network: ClassVar[bool] = False  # trained by gradient: tried after the others, on fewer folds
+    is_density: ClassVar[bool] = True  # of all columns, so that its likelihood can be compared with that of others
+
+    @property
+    def family(self) -> str:
+        """What users call it, whatever its coordinates."""
+        return self.name.partition("-")[0]
+
+    def suits(self, data: Data, question: Question) -> bool:
+        """Whether it can answer such a question."""
+        return True
+
+    @abstractmethod
+    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+        """Fit it to training rows."""
+
+    def settled(self, fitted: Fitted) -> "Candidate":
+        """The same with what one fit has searched for: other fits need not search again."""
+        return self

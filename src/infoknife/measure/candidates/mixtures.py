@@ -1,0 +1,252 @@
+"""Candidates whose every marginal is in closed form: one Gaussian, Student's distribution, Gaussian mixtures."""
+
+import math
+from collections.abc import Callable
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from infoknife.densities.start import precision_factor, seeds
+from infoknife.measure.candidates.base import Candidate, Fitted
+from infoknife.measure.coordinates import Coordinates, Student, normal, standard
+from infoknife.measure.data import Columns, Data, Question
+from infoknife.measure.mixed import Mixed
+
+__all__ = ["Counts", "GaussianKernel", "GaussianMixture", "MixedFitted", "StudentKernel"]
+
+THIN = 5  # rows for each column, below which correlations are shrunk
+CELLS = 512  # combinations of discrete values that get kernels of their own, at most
+Choose = Callable[[Question], Coordinates]
+DEGREES = (30.0, 12.0, 7.0, 4.5, 3.0, 2.0, 1.4, 1.0)
+MOST = 256  # kernels
+SEARCH = 12_000  # rows that choose the number of kernels, at most
+STARTS = 2  # of expectation maximisation, where there are
+FEW = 8  # kernels or less: more of them find their places from anywhere
+STEPS = (10, 10)  # of it before one start is chosen, and from there on
+SOME = 4000  # rows that choose the start
+GAIN = 0.001  # nats a row that twice as many kernels must bring
+PATIENCE = 2  # doublings of the number of kernels without a gain before the search ends
+
+
+@final
+class MixedFitted(Fitted):
+    """A mixture over mixed columns, in some coordinates."""
+
+    def __init__(self, question: Question, mixed: Mixed, coordinates: Coordinates, kernels: int = 1) -> None:
+        super().__init__(question, mixed.parameters)
+        self.mixed, self.coordinates, self.kernels = mixed, coordinates, kernels
+
+    def _terms(self, data: Data) -> Tensor:
+        u, log_slopes = self.coordinates(data.continuous)
+
+        def log_prob(columns: Columns) -> Tensor:
+            return self.mixed.log_prob(u, data.discrete, columns) + log_slopes[:, columns.continuous].sum(1)
+
+        t, c, r = self.question.target, self.question.condition, self.question.reduced
+        full = log_prob(t | c) - log_prob(c)
+        if self.question.apart:
+            return torch.stack([full, sum((log_prob(one) for one in _singles(t)), torch.zeros_like(full))])
+        return torch.stack([full, torch.zeros_like(full) if r is None else log_prob(t | r) - log_prob(r)])
+
+
+def _singles(columns: Columns) -> list[Columns]:
+    return [Columns((j,)) for j in columns.continuous] + [Columns((), (j,)) for j in columns.discrete]
+
+
+@final
+class GaussianKernel(Candidate):
+    """One Gaussian, or one for every combination of discrete values with a covariance that they share.
+
+    Args:
+        name: ``"gaussian"`` or what distinguishes it.
+        coordinates: In which it is fitted.
+        prior: How strongly covariances of several combinations are pulled together; infinity makes them equal.
+        together: Whether all combinations share one kernel: discrete columns are independent of everything then.
+        is_shrunk: Whether correlations are shrunk, for fewer rows than many columns need.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        coordinates: Choose,
+        *,
+        prior: float = math.inf,
+        together: bool = False,
+        is_shrunk: bool = False,
+    ) -> None:
+        self.name, self.coordinates, self.prior = name, coordinates, prior
+        self.together, self.is_shrunk = together, is_shrunk
+
+    def suits(self, data: Data, question: Question) -> bool:
+        """Combinations need discrete columns, coordinates continuous ones, and shrinking few rows."""
+        d, several = data.continuous.shape[1], bool(data.levels)
+        if self.together:
+            return several
+        if math.isfinite(self.prior):
+            return d > 0 and several
+        return len(data) < THIN * d if self.is_shrunk else d > 0
+
+    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+        """Fit it to training rows, in closed form."""
+        coordinates = self.coordinates(question).fit(data.continuous)
+        u, _ = coordinates(data.continuous)
+        mass = torch.ones(1, len(data)).to(u) if self.together else cells(data)
+        prior = self.prior * (u.shape[1] + 1)
+        mixed = Mixed.of_masses(mass, u, data.discrete, data.levels, prior=prior)
+        return MixedFitted(question, mixed.shrunk(len(data)) if self.is_shrunk else mixed, coordinates)
+
+
+@final
+class Counts(Candidate):
+    """How often every combination of discrete values occurs, for discrete columns alone."""
+
+    name = "counts"
+
+    def suits(self, data: Data, question: Question) -> bool:
+        """Only discrete columns."""
+        return data.continuous.shape[1] == 0
+
+    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+        """Count, and smooth a little."""
+        mixed = Mixed.of_masses(cells(data), data.continuous, data.discrete, data.levels, prior=math.inf)
+        return MixedFitted(question, mixed, standard(question).fit(data.continuous))
+
+
+@final
+class StudentKernel(Candidate):
+    """Student's distribution with learned degrees of freedom, for heavy tails that columns share.
+
+    Args:
+        name: ``"student"`` or what distinguishes it.
+        ranked: Whether columns are given Student's distribution by their ranks first: a Student copula.
+        degrees: Degrees of freedom to try, in this order.
+    """
+
+    def __init__(self, name: str, ranked: bool, degrees: tuple[float, ...] = DEGREES) -> None:
+        self.name, self.ranked, self.degrees = name, ranked, degrees
+
+    def suits(self, data: Data, question: Question) -> bool:
+        """It needs continuous columns; in one dimension ranks leave nothing to learn."""
+        return data.continuous.shape[1] > (1 if self.ranked else 0)
+
+    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+        """Fit it to training rows: fewer degrees of freedom as long as the rows become more likely."""
+        ranks = normal(question).fit(data.continuous)
+        best, likely = None, -math.inf
+        for df in self.degrees:
+            fitted = self._fitted(data, question, df, ranks)
+            now = float(fitted.terms(data)[0].mean())
+            if not now > likely:
+                break
+            best, likely = fitted, now
+        assert best is not None
+        return best
+
+    def settled(self, fitted: Fitted) -> Candidate:
+        """With the degrees of freedom that were found."""
+        assert isinstance(fitted, MixedFitted)
+        assert fitted.mixed.df is not None
+        return StudentKernel(self.name, self.ranked, (fitted.mixed.df,))
+
+    def _fitted(self, data: Data, question: Question, df: float, ranks: Coordinates) -> MixedFitted:
+        coordinates = Student(df, ranks) if self.ranked else standard(question).fit(data.continuous)
+        u, _ = coordinates(data.continuous)
+        start, _ = ranks(data.continuous)  # correlations that outliers do not move
+        mixed = Mixed.of_masses(cells(data), start, data.discrete, data.levels, prior=math.inf)._replace(df=df)
+        for _ in range(12):
+            mixed = mixed.step(u, data.discrete, prior=math.inf)
+        return MixedFitted(question, mixed, coordinates)
+
+
+@final
+class GaussianMixture(Candidate):
+    """A Gaussian mixture by expectation maximisation; the number of kernels doubles while held-out rows gain.
+
+    Args:
+        name: ``"mixture"`` or what distinguishes it.
+        coordinates: In which it is fitted.
+        kernels: How many, for every combination of discrete values; ``None`` searches.
+    """
+
+    def __init__(self, name: str, coordinates: Choose, kernels: int | None = None) -> None:
+        self.name, self.coordinates, self.kernels = name, coordinates, kernels
+
+    def suits(self, data: Data, question: Question) -> bool:
+        """A mixture needs a continuous column."""
+        return data.continuous.shape[1] > 0
+
+    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+        """Fit it to training rows; a quarter of them chooses the number of kernels, then all are used."""
+        if self.kernels is not None:
+            return self._fitted(data, question, self.kernels, generator)
+        order = torch.randperm(len(data), generator=generator)[:SEARCH]
+        held, train = data.rows(order[: len(order) // 4]), data.rows(order[len(order) // 4 :])
+        best, kernels, K, waited = -math.inf, 1, 1, 0
+        while waited < PATIENCE and K <= MOST and 2 * K * (data.continuous.shape[1] + 1) <= len(train):
+            likely = float(self._fitted(train, question, K, generator, roughly=True).terms(held)[0].mean())
+            best, kernels, waited = (likely, K, 0) if likely > best + GAIN else (best, kernels, waited + 1)
+            K *= 2
+        return self._fitted(data, question, kernels, generator)
+
+    def settled(self, fitted: Fitted) -> Candidate:
+        """With the number of kernels that was found."""
+        assert isinstance(fitted, MixedFitted)
+        return GaussianMixture(self.name, self.coordinates, fitted.kernels)
+
+    def _fitted(
+        self, data: Data, question: Question, kernels: int, generator: torch.Generator, roughly: bool = False
+    ) -> MixedFitted:
+        coordinates = self.coordinates(question).fit(data.continuous)
+        u, _ = coordinates(data.continuous)
+        prior, groups = u.shape[1] + 1.0, cells(data)
+        starts = STARTS if 1 < kernels <= FEW else 1
+        masses = [clusters(u, groups, kernels, generator) for _ in range(starts)]
+        mixed = [Mixed.of_masses(mass, u, data.discrete, data.levels, prior=prior) for mass in masses]
+        if len(masses[0]) > 1:
+            mixed = [_stepped(one, u, data, prior, STEPS[0]) for one in mixed]
+            rough = [float(one.log_prob(u[:SOME], data.discrete[:SOME], _every(data)).mean()) for one in mixed]
+            mixed = [_stepped(mixed[rough.index(max(rough))], u, data, prior, 0 if roughly else STEPS[1])]
+        return MixedFitted(question, mixed[0], coordinates, kernels)
+
+
+def _stepped(mixed: Mixed, u: Tensor, data: Data, prior: float, steps: int) -> Mixed:
+    for _ in range(steps):
+        mixed = mixed.step(u, data.discrete, prior=prior)
+    return mixed
+
+
+def _every(data: Data) -> Columns:
+    return Columns(tuple(range(data.continuous.shape[1])), tuple(range(len(data.levels))))
+
+
+def cells(data: Data) -> Tensor:
+    """Which rows have which combination of discrete values: ones and zeros (combinations, N).
+
+    The most frequent combinations get a row of their own. The others share one, and those that occur once as well.
+    """
+    if not data.levels:
+        return torch.ones(1, len(data)).to(data.continuous)
+    _, code, counts = data.discrete.unique(dim=0, return_inverse=True, return_counts=True)
+    once = int((counts == 1).sum())
+    kept = min(len(counts) - once + (once > 0), CELLS)
+    place = torch.empty_like(counts)
+    place[counts.argsort(descending=True)] = torch.arange(len(counts)).to(counts).clamp_max(kept - 1)
+    return nn.functional.one_hot(place[code], kept).T.to(data.continuous)
+
+
+def clusters(u: Tensor, groups: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """Divide every group of rows (G, N) of u (N, d) into at most ``count`` clusters around k-means++ seeds: (K, N)."""
+    if count == 1:
+        return groups
+    centred = u - u.mean(0)
+    factor = precision_factor((centred.T @ centred / len(u) + 1e-9 * torch.eye(u.shape[1]).to(u))[None])[0]
+    white, parts = centred @ factor.T, []
+    for group in groups:
+        rows = group.nonzero().flatten()
+        several = min(count, max(1, len(rows) // (4 * (u.shape[1] + 1))))
+        near = torch.cdist(white[rows], seeds(white[rows], several, generator)).argmin(1)
+        part = torch.zeros(several, len(u)).to(u)
+        part[near, rows] = 1.0
+        parts.append(part)
+    return torch.cat(parts)

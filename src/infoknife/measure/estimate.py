@@ -1,0 +1,318 @@
+"""The answer of a measurement: a number, how sure it is, and what there is to say about it."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from html import escape
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoknife.inputs import one_of, tensor
+from infoknife.measure.certificate import Certificate, check_level
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["QUANTITIES", "UNITS", "Bound", "Candidate", "Diagnostics", "Estimate", "Unit"]
+
+Unit = Literal["nats", "bits"]
+Bound = Literal["lower", "upper"] | None
+
+UNITS = {"nats": 1.0, "bits": math.log(2)}  # in nats
+RATIO = "ratio"  # of what is normalised
+QUANTITIES = (
+    "entropy",
+    "conditional entropy",
+    "mutual information",
+    "conditional mutual information",
+    "total correlation",
+    "normalised mutual information",
+)
+
+
+class Candidate(NamedTuple):
+    """A density that was tried.
+
+    Args:
+        name: Its name.
+        score: The mean of -log-density on held-out rows, in the estimate's unit: the less, the better. NaN for what is
+            no density of all columns.
+        weight: Its part in the answer, from 0 to 1.
+    """
+
+    name: str
+    score: float
+    weight: float
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """How a measurement was made; ``None`` where a number does not apply.
+
+    Args:
+        method: The method that gave the answer.
+        rows: How many rows were measured.
+        candidates: The densities that were tried, as (name, score, weight).
+        folds: Into how many parts the rows were divided; each part was measured by what the others taught.
+        parameters: Numbers that were learned, in one fold.
+        gap: The value on training rows minus the value on held-out rows, in the estimate's unit.
+        correction: What was added to the mean over held-out rows, in the estimate's unit.
+        tail: The fraction of held-out rows that lie where training rows are scarce.
+        messages: What a careful reader of the answer should know, in words.
+
+    Example:
+        >>> Diagnostics("knife", rows=8000, folds=4).method
+        'knife'
+    """
+
+    method: str
+    rows: int
+    candidates: tuple[Candidate, ...] = ()
+    folds: int | None = None
+    parameters: int | None = None
+    gap: float | None = None
+    correction: float | None = None
+    tail: float | None = None
+    messages: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "candidates", tuple(Candidate(*candidate) for candidate in self.candidates))
+
+    def scaled(self, factor: float) -> Self:
+        """Give the same diagnostics with scores and gap in a unit that is ``1 / factor`` of theirs."""
+        candidates = tuple(candidate._replace(score=candidate.score * factor) for candidate in self.candidates)
+        gap, correction = (None if one is None else one * factor for one in (self.gap, self.correction))
+        return replace(self, candidates=candidates, gap=gap, correction=correction)
+
+    @property
+    def rows_per_parameter(self) -> float | None:
+        """How many rows there are for every number that was learned."""
+        return None if not self.parameters else self.rows / self.parameters
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it in lists and numbers, for JSON; see ``Estimate.as_dict`` for what is not finite."""
+        keys = ("method", "rows", "folds", "parameters")
+        return {key: getattr(self, key) for key in keys} | {
+            "gap": _plain(self.gap),
+            "correction": _plain(self.correction),
+            "tail": _plain(self.tail),
+            "candidates": [c._asdict() | {"score": _plain(c.score)} for c in self.candidates],
+            "messages": list(self.messages),
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate:
+    r"""The answer of a measurement, with its uncertainty.
+
+    Estimates are not compared: which of two is larger is a question about their intervals. ``float(estimate)`` is the
+    value.
+
+    Args:
+        value: The number. It is infinite where the data say so, and then a message says why.
+        stderr: Standard error of the value over samples of the same size; NaN where the value is infinite.
+        unit: ``"nats"`` or ``"bits"``.
+        quantity: What was measured, one of ``QUANTITIES``.
+        pointwise: One value a row, (N,) in the order of the rows that came in. It becomes a read-only numpy array
+            of float64.
+        diagnostics: How it was measured.
+        bound: ``"upper"`` or ``"lower"`` where the value bounds the truth in expectation, else ``None``.
+        certificate: For entropies of a declared support, what ``certified_upper`` needs.
+
+    Example:
+        >>> diagnostics = Diagnostics("knife", rows=4, folds=2)
+        >>> estimate = Estimate(0.6931, 0.0112, "nats", "mutual information", np.ones(4), diagnostics)
+        >>> estimate
+        0.693 ± 0.011 nats (mutual information, knife, n=4)
+        >>> estimate.to("bits")
+        1.000 ± 0.016 bits (mutual information, knife, n=4)
+        >>> low, high = estimate.interval(0.9)
+        >>> f"{low:.3f} to {high:.3f}"
+        '0.675 to 0.712'
+    """
+
+    value: float
+    stderr: float
+    unit: Unit | Literal["ratio"]
+    quantity: str
+    pointwise: NDArray[np.float64]
+    diagnostics: Diagnostics
+    bound: Bound = None
+    certificate: Certificate | None = None
+
+    def __post_init__(self) -> None:
+        one_of("unit", self.unit, (*UNITS, RATIO))
+        one_of("quantity", self.quantity, QUANTITIES)
+        if self.bound is not None:
+            one_of("bound", self.bound, ("lower", "upper"))
+        pointwise = tensor(self.pointwise, "pointwise").detach().cpu().double().numpy().copy()
+        if pointwise.shape != (self.diagnostics.rows,):
+            raise ValueError(
+                f"pointwise has shape {pointwise.shape}; expected ({self.diagnostics.rows},), one value for each of "
+                f"the rows that diagnostics.rows counts"
+            )
+        pointwise.flags.writeable = False
+        for name, value in (("value", float(self.value)), ("stderr", float(self.stderr)), ("pointwise", pointwise)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def infinite(cls, value: float, unit: Unit, quantity: str, diagnostics: Diagnostics) -> Self:
+        """Give an infinite answer; the messages of ``diagnostics`` say why.
+
+        Example:
+            >>> why = Diagnostics("none", rows=100, messages=("y is a linear function of x",))
+            >>> Estimate.infinite(math.inf, "nats", "mutual information", why)
+            inf nats (mutual information, none, n=100): y is a linear function of x
+        """
+        if not math.isinf(value) or not diagnostics.messages:
+            raise ValueError(
+                f"value is {value} with {len(diagnostics.messages)} messages; expected inf or -inf, and at least one "
+                f"message in diagnostics that says why"
+            )
+        return cls(value, math.nan, unit, quantity, np.full(diagnostics.rows, value), diagnostics)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        r"""Give the normal interval $\text{value} \pm z \cdot \text{stderr}$; NaN, NaN where the value is infinite.
+
+        It covers *sampling*: other rows would give another value, and about ``level`` of such intervals contain the
+        mean that the fitted densities have over all rows there could be, if the sample is large. It does not cover
+        *misfit*, how far those densities are from the truth. Misfit pushes an entropy up, so that the upper end still
+        holds; a mutual information it can push either way. The diagnostics tell how large it may be.
+
+        Args:
+            level: The probability, between 0 and 1.
+
+        Example:
+            >>> one = Estimate(1.0, 0.1, "nats", "entropy", np.ones(9), Diagnostics("knife", rows=9))
+            >>> [round(end, 3) for end in one.interval(0.95)]
+            [0.804, 1.196]
+        """
+        check_level(level)
+        z = -NormalDist().inv_cdf((1 - level) / 2)
+        return self.value - z * self.stderr, self.value + z * self.stderr
+
+    def certified_upper(self, level: float = 0.95) -> float:
+        """Give a number that the entropy is below with probability ``level``, whatever the density: no large sample.
+
+        It needs ``entropy(x, support=(low, high))``. See ``Certificate`` for how.
+
+        Args:
+            level: The probability, between 0 and 1.
+        """
+        if self.certificate is None:
+            raise ValueError(
+                "this estimate has no certificate; expected an entropy of a declared support. Pass "
+                "entropy(x, support=(low, high)) where all of x lies"
+            )
+        return self.certificate.upper(level) / UNITS[self.unit]
+
+    def to(self, unit: Unit) -> Self:
+        """Give the same answer in ``"nats"`` or ``"bits"``: value, error, pointwise values, scores and gap.
+
+        Example:
+            >>> bit = Estimate(math.log(2), 0.0, "nats", "entropy", np.ones(1), Diagnostics("counts", rows=1))
+            >>> float(bit.to("bits"))
+            1.0
+        """
+        one_of("unit", unit, tuple(UNITS))
+        if self.unit == RATIO:
+            raise ValueError(f"unit is {unit!r}, but a normalised value is a ratio in any unit; expected no conversion")
+        factor = UNITS[self.unit] / UNITS[unit]
+        return replace(
+            self,
+            value=self.value * factor,
+            stderr=self.stderr * factor,
+            unit=unit,
+            pointwise=self.pointwise * factor,
+            diagnostics=self.diagnostics.scaled(factor),
+        )
+
+    def as_dict(self, *, pointwise: bool = False) -> dict[str, Any]:
+        """All of it for JSON, the pointwise values if asked for.
+
+        JSON has no words for what is not finite: NaN is ``None`` here, and infinities are the strings ``"inf"`` and
+        ``"-inf"``, which ``float`` reads.
+        """
+        ends = {"interval": [_plain(end) for end in self.interval()], "level": 0.95}
+        numbers = {"value": _plain(self.value), "stderr": _plain(self.stderr)} | ends
+        words = {"quantity": self.quantity, "unit": self.unit, "bound": self.bound}
+        rows = {"pointwise": [_plain(value) for value in self.pointwise.tolist()]} if pointwise else {}
+        return words | numbers | {"diagnostics": self.diagnostics.as_dict()} | rows
+
+    def __repr__(self) -> str:
+        bound = () if self.bound is None else (f"{self.bound} bound",)
+        facts = ", ".join([self.quantity, *bound, self.diagnostics.method, f"n={self.diagnostics.rows}"])
+        why = "" if math.isfinite(self.value) else "".join(f": {message}" for message in self.diagnostics.messages[:1])
+        return f"{self._measured()} ({facts}){why}"
+
+    def __rich__(self) -> "Table":
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+        from rich.text import Text
+
+        shown = Table(box=SIMPLE_HEAD)
+        shown.add_column(Text(self.quantity))
+        shown.add_column(Text(self._measured()))
+        for name, fact in self._facts():
+            shown.add_row(Text(name), Text(fact))
+        return shown
+
+    def _repr_html_(self) -> str:
+        cell = "padding: .2em .8em; text-align: left; vertical-align: top; color: inherit; background: transparent"
+        line = '<tr style="background: transparent"><{0} style="{1}">{2}</{0}><{0} style="{1}">{3}</{0}></tr>'
+        head = line.format("th", cell, escape(self.quantity), escape(self._measured()))
+        body = "".join(line.format("td", cell, escape(name), escape(fact)) for name, fact in self._facts())
+        return (
+            '<table style="border-collapse: collapse; color: inherit; background: transparent">'
+            f'<thead style="border-bottom: 1px solid currentColor">{head}</thead><tbody>{body}</tbody></table>'
+        )
+
+    def _measured(self) -> str:
+        """The value with its standard error and unit."""
+        if not math.isfinite(self.value):
+            return f"{self.value} {self.unit}"
+        value, stderr = _digits(self.value, self.stderr)
+        return f"{value} ± {stderr} {self.unit}"
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        """What is shown below the value, as pairs of a name and a text."""
+        told = self.diagnostics
+        if math.isfinite(self.stderr):
+            yield "95 % interval", " to ".join(_digits(end, self.stderr)[0] for end in self.interval())
+        if self.bound is not None:
+            yield "bound", f"{self.bound}, in expectation"
+        yield "method", told.method
+        yield "rows", f"{told.rows:,}" + ("" if told.folds is None else f" in {told.folds} folds")
+        if told.parameters is not None:
+            yield "parameters", f"{told.parameters:,}, {told.rows / max(1, told.parameters):.3g} rows each"
+        if told.gap is not None:
+            yield "training − held-out", f"{told.gap:+.2g} {self.unit}"
+        if told.correction:
+            yield "corrected by", f"{told.correction:+.2g} {self.unit}"
+        if told.tail is not None:
+            yield "rows in tails", f"{told.tail:.1%}"
+        for name, score, weight in told.candidates:
+            fit = f"−log p {score:.4g} {self.unit}" if math.isfinite(score) else "features, no density of all columns"
+            yield f"candidate {name}", f"{fit}, weight {weight:.2f}"
+        for message in told.messages:
+            yield "note", message
+
+
+def _digits(value: float, stderr: float) -> tuple[str, str]:
+    """The error with two digits that count, and the value with as many decimals; at most six of them."""
+    if not (math.isfinite(stderr) and stderr > 0):
+        return f"{value:.4g}", f"{stderr:g}"
+    decimals = max(0, 1 - math.floor(math.log10(stderr)))
+    return f"{value:.{min(decimals, 6)}f}", f"{stderr:.{decimals}f}" if decimals <= 6 else f"{stderr:.1e}"
+
+
+def _plain(value: float | None) -> float | str | None:
+    if value is None or math.isnan(value):
+        return None
+    return float(value) if math.isfinite(value) else str(float(value))

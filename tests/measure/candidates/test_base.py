@@ -1,0 +1,75 @@
+"""What every candidate shares: pieces of rows, the difference of terms, names."""
+
+from typing import final
+
+import pytest
+import torch
+from torch import Tensor
+
+from infoknife.measure.candidates import base
+from infoknife.measure.candidates.base import Candidate, Fitted
+from infoknife.measure.data import Columns, Data, Question
+
+ENTROPY = Question("entropy", Columns((0,)), Columns())
+
+
+@final
+class Twice(Fitted):
+    """Terms that are the first column, and twice that; it counts the rows of every piece."""
+
+    def __init__(self) -> None:
+        super().__init__(ENTROPY, 2)
+        self.scale = torch.ones((), dtype=torch.float64, requires_grad=True)
+        self.pieces: list[int] = []
+
+    def _terms(self, data: Data) -> Tensor:
+        self.pieces.append(len(data))
+        return torch.stack([data.continuous[:, 0], 2 * data.continuous[:, 0]]) * self.scale
+
+
+@final
+class Plain(Candidate):
+    name = "plain-ranks"
+
+    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+        return Twice()
+
+
+def data(rows: int = 10) -> Data:
+    return Data(torch.arange(rows).double().unsqueeze(1), torch.empty(rows, 0, dtype=torch.long), ())
+
+
+def test_terms_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, pieces = Twice(), Twice()
+    expected = whole.terms(data())
+    monkeypatch.setattr(base, "PIECE", 4)
+    assert pieces.terms(data()).equal(expected)
+    assert (whole.pieces, pieces.pieces) == ([10], [4, 4, 2])
+
+
+def test_terms_need_no_gradient() -> None:
+    assert not Twice().terms(data()).requires_grad
+
+
+def test_ratio_is_the_difference_of_the_terms() -> None:
+    assert Twice().ratio(data()).tolist() == [-float(i) for i in range(10)]
+
+
+def test_all_training_rows_are_seen_unless_told() -> None:
+    assert Twice().seen is None
+    assert Twice().parameters == 2
+
+
+def test_defaults(generator: torch.Generator) -> None:
+    plain = Plain()
+    assert plain.family == "plain"
+    assert plain.suits(data(), ENTROPY)
+    assert not plain.is_network
+    assert plain.settled(plain.fit(data(), ENTROPY, generator)) is plain
+
+
+def test_both_are_abstract() -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        Candidate()  # type: ignore[abstract]
+    with pytest.raises(TypeError, match="abstract"):
+        Fitted(ENTROPY, 1)  # type: ignore[abstract]

@@ -1,0 +1,193 @@
+"""Candidates with a network: truths of Gaussians and of classes after a few steps, and nothing that leaks."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from scipy import integrate, stats
+
+from infoknife.densities import KNIFE
+from infoknife.measure.candidates.networks import LABELS, LEAST, SMOOTH, Classifier, NetworkDensity
+from infoknife.measure.data import Columns, Data, Question
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+RHO = 0.8
+INFORMATION = Question("mutual information", Columns((1,)), Columns((0,)), Columns())
+TOTAL = Question("total correlation", Columns((0, 1)), Columns(), Columns(), apart=True)
+ENTROPY = Question("entropy", Columns((0, 1)), Columns())
+CLASS = Columns((), (0,))
+CLASSES = Question("mutual information", CLASS, Columns((0,)), Columns())
+
+
+@pytest.fixture(autouse=True)
+def own_random_state() -> Iterator[None]:
+    """Modules are made with torch's own random numbers: leave no trace in other tests."""
+    with torch.random.fork_rng():
+        yield
+
+
+def data(continuous: Array, *codes: Codes) -> Data:
+    discrete = np.stack(codes, 1) if codes else np.zeros((len(continuous), 0), dtype=np.int64)
+    return Data(torch.tensor(continuous), torch.tensor(discrete), tuple(int(code.max()) + 1 for code in codes))
+
+
+def pair(rows: int = 500, seed: int = 0) -> Data:
+    x, noise = np.random.default_rng(seed).normal(size=(2, rows))
+    return data(np.stack([5 + x, 100 * (RHO * x + math.sqrt(1 - RHO**2) * noise)], 1))
+
+
+def classes(rows: int = 1000, seed: int = 0) -> Data:
+    rng = np.random.default_rng(seed)
+    label = rng.integers(2, size=rows)
+    return data((rng.normal(size=rows) + 2 * label)[:, None], label)
+
+
+def knife(steps: int = 60) -> NetworkDensity:
+    return NetworkDensity("knife", lambda d, v: KNIFE(d, 8, given_dim=v), steps)
+
+
+def class_information() -> float:
+    """Of two Gaussians two apart, by integration."""
+
+    def integrand(z: float) -> float:
+        density = 0.5 * (stats.norm.pdf(z) + stats.norm.pdf(z, 2))
+        return -density * math.log(density)
+
+    return float(integrate.quad(integrand, -9, 11)[0]) - 0.5 * math.log(2 * math.pi * math.e)
+
+
+# densities
+
+
+@pytest.mark.parametrize("question", [INFORMATION, TOTAL], ids=lambda q: q.quantity)
+def test_information_of_a_gaussian_pair(question: Question, generator: torch.Generator) -> None:
+    found = float(knife().fit(pair(), question, generator).ratio(pair(2000, seed=1)).mean())
+    assert found == pytest.approx(-0.5 * math.log(1 - RHO**2), abs=0.08)
+
+
+def test_entropy_of_a_gaussian_pair(generator: torch.Generator) -> None:
+    full, none = knife().fit(pair(), ENTROPY, generator).terms(pair(2000, seed=1))
+    truth = math.log(2 * math.pi * math.e) + 0.5 * math.log(1 - RHO**2) + math.log(100)
+    assert -float(full.mean()) == pytest.approx(truth, abs=0.1)
+    assert full.dtype == torch.float64
+    assert not none.any()
+
+
+def test_conditional_information(generator: torch.Generator) -> None:
+    def rows(count: int, seed: int) -> Data:
+        z, a, b = np.random.default_rng(seed).normal(size=(3, count))
+        return data(np.stack([z + a, z + 0.6 * a + 0.8 * b, 3 * z], 1))
+
+    question = Question("conditional mutual information", Columns((1,)), Columns((0, 2)), Columns((2,)))
+    found = float(knife().fit(rows(600, 0), question, generator).ratio(rows(2000, 1)).mean())
+    assert found == pytest.approx(-0.5 * math.log(1 - 0.36), abs=0.08)
+
+
+def test_a_discrete_condition_becomes_ones_and_zeros(generator: torch.Generator) -> None:
+    question = Question("mutual information", Columns((0,)), CLASS, Columns())
+    found = float(knife().fit(classes(), question, generator).ratio(classes(2000, seed=1)).mean())
+    assert found == pytest.approx(class_information(), abs=0.08)
+
+
+def test_columns_alone_are_standard_normal(generator: torch.Generator) -> None:
+    """In the second term of a total correlation, in coordinates that make them so."""
+    rows = pair(2000, seed=1)
+    _, alone = knife(steps=1).fit(pair(2000), TOTAL, generator).terms(rows)
+    x, y = rows.continuous.numpy().T
+    expected = stats.norm.logpdf(x, 5) + stats.norm.logpdf(y, 0, 100)
+    assert float(alone.mean()) == pytest.approx(expected.mean(), abs=0.03)
+
+
+def test_parameters_of_all_densities_count(generator: torch.Generator) -> None:
+    once, twice = (knife(steps=1).fit(pair(200), question, generator).parameters for question in (ENTROPY, INFORMATION))
+    assert once == sum(p.numel() for p in KNIFE(2, 8).parameters())
+    assert twice == sum(p.numel() for density in (KNIFE(1, 8, given_dim=1), KNIFE(1, 8)) for p in density.parameters())
+
+
+def test_the_generator_decides(generator: torch.Generator) -> None:
+    new = pair(50, seed=1)
+    first = knife(20).fit(pair(200), ENTROPY, torch.Generator().manual_seed(0)).terms(new)
+    torch.manual_seed(7)
+    again = knife(20).fit(pair(200), ENTROPY, torch.Generator().manual_seed(0)).terms(new)
+    other = knife(20).fit(pair(200), ENTROPY, torch.Generator().manual_seed(1)).terms(new)
+    assert first.equal(again)
+    assert not first.equal(other)
+
+
+def test_densities_suit_continuous_targets_and_enough_rows() -> None:
+    suits = knife().suits
+    assert suits(pair(LEAST), INFORMATION)
+    assert not suits(pair(LEAST - 1), INFORMATION)
+    assert not suits(classes(), CLASSES)
+    assert not suits(classes(), Question("entropy", Columns((0,), (0,)), Columns()))
+
+
+# classifier
+
+
+@pytest.fixture(scope="module")
+def separated() -> Data:
+    return classes()
+
+
+def test_information_about_classes(separated: Data, generator: torch.Generator) -> None:
+    found = float(Classifier(150).fit(separated, CLASSES, generator).ratio(classes(4000, seed=1)).mean())
+    assert found == pytest.approx(class_information(), abs=0.05)
+
+
+def test_entropy_of_classes_given_numbers(separated: Data, generator: torch.Generator) -> None:
+    question = Question("conditional entropy", CLASS, Columns((0,)))
+    full, none = Classifier(150).fit(separated, question, generator).terms(classes(4000, seed=1))
+    assert -float(full.mean()) == pytest.approx(math.log(2) - class_information(), abs=0.05)
+    assert not none.any()
+
+
+def test_without_a_condition_frequencies_answer(generator: torch.Generator) -> None:
+    rows = classes(300)
+    _, reduced = Classifier(1).fit(rows, CLASSES, generator).terms(rows)
+    counts = np.bincount(rows.discrete[:, 0]) + SMOOTH
+    np.testing.assert_allclose(reduced, np.log(counts / counts.sum())[rows.discrete[:, 0]], rtol=1e-6)
+
+
+def test_two_columns_of_classes_are_one_target(generator: torch.Generator) -> None:
+    """The entropy of what is independent of the condition is that of the four combinations."""
+    rng = np.random.default_rng(0)
+    first = rng.integers(2, size=1500)
+    second = np.where(rng.random(1500) < 0.7, first, 1 - first)
+    rows = data(rng.normal(size=(1500, 1)), first, second)
+    question = Question("conditional entropy", Columns((), (0, 1)), Columns((0,)))
+    found = -float(
+        Classifier(100)
+        .fit(rows.rows(slice(0, 1000)), question, generator)
+        .terms(rows.rows(slice(1000, None)))[0]
+        .mean()
+    )
+    assert found == pytest.approx(math.log(2) + stats.bernoulli(0.3).entropy(), abs=0.08)
+
+
+def test_a_network_learns_what_a_line_cannot(generator: torch.Generator) -> None:
+    def quadrants(rows: int, seed: int) -> Data:
+        x = np.random.default_rng(seed).normal(size=(rows, 2))
+        return data(x, (x.prod(1) > 0).astype(np.int64))
+
+    question = Question("mutual information", CLASS, Columns((0, 1)), Columns())
+    found = float(Classifier(200).fit(quadrants(1000, 0), question, generator).ratio(quadrants(1000, 1)).mean())
+    assert 0.45 < found < math.log(2)
+
+
+def test_classifiers_suit_a_few_classes_given_numbers(separated: Data) -> None:
+    suits = Classifier(1).suits
+    assert suits(separated, CLASSES)
+    assert not suits(separated.rows(slice(0, LEAST - 1)), CLASSES)
+    assert not suits(separated, Question("entropy", CLASS, Columns()))
+    assert not suits(separated, Question("conditional entropy", Columns((0,)), CLASS))
+    some, many = (
+        data(np.random.default_rng(0).normal(size=(400, 1)), np.arange(400) % count) for count in (LABELS, LABELS + 1)
+    )
+    assert suits(some, CLASSES)
+    assert not suits(many, CLASSES)

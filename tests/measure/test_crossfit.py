@@ -1,0 +1,349 @@
+"""Choosing and cross-fitting, with candidates that know too much, too little, or count how often they are asked."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from torch import Tensor
+
+from infoknife.measure import crossfit
+from infoknife.measure.candidates.base import Candidate, Fitted
+from infoknife.measure.candidates.canonical import Canonical
+from infoknife.measure.candidates.mixtures import GaussianKernel
+from infoknife.measure.coordinates import standard
+from infoknife.measure.crossfit import Measured, Screened, measure, screen
+from infoknife.measure.data import Columns, Data, Question
+from infoknife.measure.stacking import weights
+
+LogProb = Callable[[Tensor], Tensor]
+
+ENTROPY = Question("entropy", Columns((0,)), Columns())
+SEEN, UNSEEN = 5.0, -5.0
+
+
+class Fake(Candidate):
+    """A density that is known beforehand; it keeps the rows of every fit."""
+
+    def __init__(self, name: str, log_prob: LogProb, suited: bool = True) -> None:
+        self.name, self.log_prob, self.suited = name, log_prob, suited
+        self.fits: list[Tensor] = []
+
+    def suits(self, data: Data, question: Question) -> bool:
+        return self.suited
+
+    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+        self.fits.append(data.continuous[:, 0])
+        return FakeFitted(self.log_prob, len(self.fits))
+
+
+class FakeNetwork(Fake):
+    is_network = True
+
+
+class FakeFitted(Fitted):
+    def __init__(self, log_prob: LogProb, parameters: int = 1, seen: Tensor | None = None) -> None:
+        super().__init__(ENTROPY, parameters, seen)
+        self.log_prob = log_prob
+
+    def _terms(self, data: Data) -> Tensor:
+        full = self.log_prob(data.continuous[:, 0])
+        return torch.stack([full, torch.zeros_like(full)])
+
+
+class Memory(Candidate):
+    """Knows by heart what it was fitted to, or the first half of it, and nothing else."""
+
+    def __init__(self, half: bool = False) -> None:
+        self.name, self.half = "memory", half
+
+    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+        learned = torch.arange(len(data) // 2 if self.half else len(data))
+        known = data.continuous[learned, 0]
+        return FakeFitted(
+            lambda x: torch.where(torch.isin(x, known), SEEN, UNSEEN).double(), 1, learned if self.half else None
+        )
+
+
+class Settling(Fake):
+    """Searches once; what it settles for knows a name of its own."""
+
+    def settled(self, fitted: Fitted) -> Candidate:
+        return Fake("settled", self.log_prob)
+
+
+def normal(mean: float = 0.0, scale: float = 1.0) -> LogProb:
+    return lambda x: torch.tensor(stats.norm.logpdf(x.numpy(), mean, scale))
+
+
+def data(rows: int = 300, seed: int = 0) -> Data:
+    x = torch.randn(rows, 1, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return Data(x, torch.empty(rows, 0, dtype=torch.long), ())
+
+
+def silent(part: float, words: str) -> None:
+    """Tell nobody."""
+
+
+def screened(rows: Data, *candidates: Candidate, seed: int = 0) -> Screened:
+    return screen(rows, ENTROPY, candidates, torch.Generator().manual_seed(seed), silent)
+
+
+def measured(rows: Data, *candidates: Candidate, count: int = 4, seed: int = 0) -> Measured:
+    return measure(rows, ENTROPY, candidates, count, torch.Generator().manual_seed(seed), silent)
+
+
+def names(chosen: Screened) -> list[str]:
+    return [one.name for one in chosen.candidates]
+
+
+# rows that were not seen
+
+
+@pytest.mark.parametrize("count", [2, 3, 7, 50])
+def test_no_row_is_measured_by_what_has_seen_it(count: int) -> None:
+    found = measured(data(50), Memory(), count=count)
+    assert found.terms.tolist() == [[UNSEEN] * 50, [0.0] * 50]
+
+
+def test_the_gap_tells_what_memory_does() -> None:
+    for half in (False, True):
+        found = measured(data(), Memory(half))
+        assert found.gap.tolist() == [SEEN - UNSEEN, 0]
+        assert found.tail == 1
+
+
+def test_memory_is_not_chosen() -> None:
+    chosen = screened(data(), Memory(), Fake("honest", normal()))
+    assert names(chosen) == ["honest"]
+    assert chosen.scores["memory"] == -UNSEEN
+
+
+@pytest.mark.parametrize("rows", [40, 41, 43])
+def test_every_fold_trains_on_all_other_rows(rows: int) -> None:
+    fake, whole = Fake("fake", normal()), data(rows)
+    found = measured(whole, fake)
+    assert found.folds == len(fake.fits) == 4
+    times = torch.stack([torch.isin(whole.continuous[:, 0], fit) for fit in fake.fits]).sum(0)
+    assert times.tolist() == [3] * rows
+    assert all(len(fit) in (rows - rows // 4 - 1, rows - rows // 4) for fit in fake.fits)
+
+
+def test_training_rows_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crossfit, "TRAINING", 60)
+    fake = Fake("fake", normal())
+    assert bool((measured(data(), fake, Memory()).terms[0] < 1).all())
+    screened(data(), fake)
+    assert [len(fit) for fit in fake.fits] == [60] * 5
+
+
+def test_held_out_rows_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def counted(x: Tensor) -> Tensor:
+        asked.append(len(x))
+        return normal()(x)
+
+    monkeypatch.setattr(crossfit, "HELD", 20)
+    fake = Fake("fake", counted)
+    screened(data(), fake)
+    assert asked == [20]
+    assert [len(fit) for fit in fake.fits] == [240]
+
+
+def test_the_order_of_rows_stays() -> None:
+    rows = data()
+    found = measured(rows, Fake("fake", normal()))
+    np.testing.assert_allclose(found.terms[0], stats.norm.logpdf(rows.continuous[:, 0]), rtol=1e-12)
+    assert found.gap.tolist() == [0, 0]
+
+
+def test_one_in_a_hundred_rows_is_in_the_tail() -> None:
+    assert measured(data(4000), Fake("fake", normal())).tail == pytest.approx(0.01, abs=0.005)
+
+
+def test_the_most_parameters_count() -> None:
+    assert measured(data(), Fake("fake", normal()), count=5).parameters == 5  # the fake has as many as fits
+
+
+# averages
+
+
+def two_humps(rows: int = 1000) -> Data:
+    """Three in ten rows about -4, the others about 4."""
+    one = data(rows)
+    return Data(one.continuous + torch.where(torch.arange(rows) % 10 < 3, -4.0, 4.0)[:, None], one.discrete, ())
+
+
+def test_weights_are_those_of_the_mixture() -> None:
+    rows, left, right = two_humps(), Fake("left", normal(-4)), Fake("right", normal(4))
+    found = measured(rows, left, right)
+    x = rows.continuous[:, 0].numpy()
+    assert found.shares == pytest.approx({"left": 0.3, "right": 0.7}, abs=1e-3)
+    expected = np.log(0.3 * stats.norm.pdf(x, -4) + 0.7 * stats.norm.pdf(x, 4))
+    np.testing.assert_allclose(found.terms[0], expected, atol=0.01)
+
+
+def test_screening_keeps_what_makes_the_average_better() -> None:
+    rows = two_humps()
+    chosen = screened(rows, Fake("wide", normal(0, 6)), Fake("left", normal(-4)), Fake("right", normal(4)))
+    assert set(names(chosen)) >= {"left", "right"}
+    shares = dict(zip(names(chosen), chosen.weights.tolist(), strict=True))
+    assert shares["left"] == pytest.approx(0.3, abs=0.08)
+    assert sum(shares.values()) == pytest.approx(1)
+    full, none = chosen.terms(rows)
+    parts = torch.stack([fitted.terms(rows)[0].exp() for fitted in chosen.fitted])
+    np.testing.assert_allclose(full.exp(), chosen.weights @ parts, rtol=1e-9)
+    np.testing.assert_allclose(chosen.ratio(rows), full - none)
+
+
+def test_the_first_of_equals_is_kept_alone() -> None:
+    chosen = screened(data(), Fake("first", normal()), Fake("second", normal()), Fake("worse", normal(3)))
+    assert names(chosen) == ["first"]
+    assert chosen.weights.tolist() == [1]
+
+
+@pytest.mark.parametrize(("gain", "kept"), [(0.0003, "simple"), (0.003, "better")])
+def test_what_is_better_by_almost_nothing_does_not_count(gain: float, kept: str) -> None:
+    better = Fake("better", lambda x: normal()(x) + gain)
+    assert names(screened(data(), Fake("simple", normal()), better)) == [kept]
+
+
+def test_scores_are_held_out_costs_of_all_that_was_tried() -> None:
+    chosen = screened(data(4000), Fake("right", normal()), Fake("wrong", normal(1)))
+    assert chosen.scores["right"] == pytest.approx(stats.norm.entropy(), abs=0.1)
+    assert chosen.scores["wrong"] == pytest.approx(stats.norm.entropy() + 0.5, abs=0.15)
+
+
+def test_a_search_is_settled() -> None:
+    assert names(screened(data(), Settling("searching", normal()))) == ["settled"]
+
+
+def test_what_does_not_suit_is_not_fitted() -> None:
+    unsuited = Fake("unsuited", normal(), suited=False)
+    chosen = screened(data(), unsuited, Fake("other", normal(1)))
+    assert (names(chosen), unsuited.fits) == (["other"], [])
+    assert list(chosen.scores) == ["other"]
+
+
+# repetitions
+
+
+def test_repetitions_are_averaged() -> None:
+    rows = data(200)
+    left, right = Fake("left", normal(-1)), Fake("right", normal(1))
+    runs = [measured(rows, left), measured(rows, left, right, count=5, seed=1)]
+    both = Measured.together(runs)
+    np.testing.assert_allclose(both.terms, (runs[0].terms + runs[1].terms) / 2)
+    np.testing.assert_allclose(both.gap, (runs[0].gap + runs[1].gap) / 2)
+    np.testing.assert_allclose(both.means, torch.stack([run.terms.mean(1) for run in runs]))
+    assert both.shares["left"] == pytest.approx((1 + runs[1].shares["left"]) / 2)
+    assert both.shares["right"] == pytest.approx(runs[1].shares["right"] / 2)
+    assert both.folds == 5
+    assert both.tail == pytest.approx((runs[0].tail + runs[1].tail) / 2)
+
+
+def test_one_run_together_is_itself() -> None:
+    run = measured(data(100), Fake("fake", normal()))
+    both = Measured.together([run])
+    assert both.terms.equal(run.terms)
+    assert (both.shares, both.parameters, both.folds, both.tail) == (run.shares, run.parameters, run.folds, run.tail)
+
+
+# networks
+
+
+def test_networks_are_tried_only_while_they_win() -> None:
+    closed = Fake("closed", normal(1))
+    wins, loses, never = (FakeNetwork(name, normal(mean)) for name, mean in (("a", 0.3), ("b", 2), ("c", 0)))
+    chosen = screened(data(2000), closed, wins, loses, never)
+    assert [len(one.fits) for one in (closed, wins, loses, never)] == [1, 1, 1, 0]
+    assert names(chosen) == ["a"]
+    assert list(chosen.scores) == ["closed", "a", "b"]
+
+
+def test_a_network_that_is_as_good_ends_the_trials() -> None:
+    same, never = FakeNetwork("same", normal()), FakeNetwork("never", normal())
+    assert names(screened(data(), Fake("closed", normal()), same, never)) == ["closed"]
+    assert (len(same.fits), len(never.fits)) == (1, 0)
+
+
+def test_all_networks_are_tried_if_all_win() -> None:
+    networks = [FakeNetwork(str(mean), normal(mean)) for mean in (2, 1, 0)]
+    assert names(screened(data(2000), Fake("closed", normal(3)), *networks)) == ["0"]
+    assert [len(one.fits) for one in networks] == [1, 1, 1]
+
+
+def test_a_network_alone_is_tried() -> None:
+    alone = FakeNetwork("alone", normal(3))
+    assert names(screened(data(), alone)) == ["alone"]
+
+
+def test_all_closed_forms_are_tried() -> None:
+    closed = [Fake(str(mean), normal(mean)) for mean in (0, 3, 2, 1)]
+    screened(data(), *closed)
+    assert [len(one.fits) for one in closed] == [1] * 4
+
+
+# canonical features
+
+GAUSSIAN = GaussianKernel("gaussian", standard)
+PAIR = Question("mutual information", Columns((4, 5)), Columns((0, 1, 2, 3)), Columns())
+
+
+def pairs(twisted: bool, rows: int = 1000) -> Data:
+    rng = np.random.default_rng(0)
+    x, noise = rng.normal(size=(rows, 4)), rng.normal(size=(rows, 2))
+    y = 0.8 * (x[:, :2] * x[:, 1:3] if twisted else x[:, :2]) + 0.5 * noise
+    return Data(torch.tensor(np.concatenate([x, y], 1)), torch.empty(rows, 0, dtype=torch.long), ())
+
+
+def chosen_for(twisted: bool) -> Screened:
+    return screen(pairs(twisted), PAIR, [GAUSSIAN, Canonical()], torch.Generator().manual_seed(0), silent)
+
+
+def test_canonical_features_are_chosen_for_products() -> None:
+    assert names(chosen_for(twisted=True)) == ["canonical"]
+
+
+def test_canonical_features_are_not_chosen_for_plain_gaussians() -> None:
+    assert names(chosen_for(twisted=False)) == ["gaussian"]
+
+
+# progress and randomness
+
+
+def test_progress_of_trials() -> None:
+    told: list[tuple[float, str]] = []
+    candidates = [Fake("a", normal()), Fake("b", normal(1))]
+    screen(data(), ENTROPY, candidates, torch.Generator().manual_seed(0), lambda *it: told.append(it))
+    assert told == [(0.0, "a"), (0.5, "b")]
+
+
+def test_progress_of_folds() -> None:
+    told: list[tuple[float, str]] = []
+    candidates = [Fake("a", normal()), Fake("b", normal(1))]
+    measure(data(), ENTROPY, candidates, 2, torch.Generator().manual_seed(0), lambda *it: told.append(it))
+    assert [part for part, _ in told] == [0, 0.25, 0.5, 0.75, 1]
+    assert told[0][1] == "fold 1 of 2: a"
+    assert told[3][1] == "fold 2 of 2: b"
+
+
+def test_folds_come_from_the_generator_alone() -> None:
+    before = torch.get_rng_state()
+    fake = Fake("fake", normal())
+    for seed in (0, 0, 1):
+        measured(data(), fake, seed=seed)
+    first, again, other = fake.fits[0], fake.fits[4], fake.fits[8]
+    assert first.equal(again)
+    assert not first.equal(other)
+    assert torch.get_rng_state().equal(before)
+
+
+def test_weights_come_from_held_out_rows() -> None:
+    """Memory would have all of the weight on training rows; it gets what held-out rows give it."""
+    rows, honest = data(), Fake("honest", normal())
+    held = torch.stack([torch.full((300,), UNSEEN).double(), normal()(rows.continuous[:, 0])])
+    shares = measured(rows, Memory(), honest).shares
+    assert list(shares.values()) == pytest.approx(weights(held).tolist(), rel=1e-9)

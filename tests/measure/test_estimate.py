@@ -1,0 +1,302 @@
+"""The answer of a measurement: intervals, units, and how it is shown."""
+
+import json
+import math
+from dataclasses import FrozenInstanceError
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from scipy import stats
+
+from infoknife.measure.estimate import Candidate, Diagnostics, Estimate
+
+TOLD = Diagnostics(
+    "knife",
+    rows=4,
+    candidates=(Candidate("gaussian", 2.5, 0.25), Candidate("knife", 2.0, 0.75)),
+    folds=2,
+    parameters=1200,
+    gap=0.1,
+    correction=-0.02,
+    tail=0.015,
+    messages=("x[:, 1] has 3 different integers",),
+)
+
+
+def estimate(value: float = 0.6931, stderr: float = 0.0112, **changes: Any) -> Estimate:
+    parts: dict[str, Any] = {"unit": "nats", "quantity": "mutual information", "pointwise": np.arange(4.0)}
+    parts |= {"diagnostics": TOLD} | changes
+    return Estimate(value, stderr, **parts)
+
+
+def infinite(value: float = math.inf) -> Estimate:
+    why = Diagnostics("none", rows=3, messages=("y is a linear function of x",))
+    return Estimate.infinite(value, "nats", "mutual information", why)
+
+
+def rendered(one: Estimate) -> str:
+    console = Console(width=100, force_terminal=False)
+    with console.capture() as shown:
+        console.print(one)
+    return shown.get()
+
+
+# what it holds
+
+
+def test_float_is_the_value() -> None:
+    assert float(estimate()) == 0.6931
+
+
+def test_pointwise_is_a_frozen_numpy_array_of_doubles() -> None:
+    rows = torch.arange(4, dtype=torch.float32, requires_grad=True)
+    one = estimate(pointwise=rows)
+    assert isinstance(one.pointwise, np.ndarray)
+    assert one.pointwise.dtype == np.float64
+    assert one.pointwise.tolist() == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match="read-only"):
+        one.pointwise[0] = 1
+
+
+def test_pointwise_is_a_copy() -> None:
+    rows = np.arange(4.0)
+    one = estimate(pointwise=rows)
+    rows[0] = 7
+    assert one.pointwise[0] == 0
+    assert rows.flags.writeable
+
+
+def test_it_is_frozen_and_not_compared() -> None:
+    one = estimate()
+    with pytest.raises(FrozenInstanceError):
+        one.value = 1.0  # type: ignore[misc]
+    assert one != estimate()
+    with pytest.raises(TypeError):
+        sorted([one, estimate()])  # type: ignore[type-var]
+
+
+def test_candidates_may_be_plain_tuples() -> None:
+    told = Diagnostics("a", rows=1, candidates=(("a", 1.0, 1.0),))  # type: ignore[arg-type]
+    assert told.candidates[0].score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"unit": "hartleys"}, "^unit is 'hartleys'; expected one of 'nats', 'bits'"),
+        ({"quantity": "energy"}, "^quantity is 'energy'; expected one of 'entropy', "),
+        ({"bound": "both"}, "^bound is 'both'; expected one of 'lower', 'upper'"),
+        ({"pointwise": np.zeros(3)}, r"^pointwise has shape \(3,\); expected \(4,\)"),
+        ({"pointwise": np.zeros((4, 1))}, r"^pointwise has shape \(4, 1\); expected \(4,\)"),
+    ],
+    ids=["unit", "quantity", "bound", "rows", "shape"],
+)
+def test_what_it_does_not_hold(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        estimate(**changes)
+
+
+# intervals
+
+
+@given(st.floats(-50, 50), st.floats(0, 10), st.floats(0.001, 0.999))
+def test_interval_is_that_of_scipy(value: float, stderr: float, level: float) -> None:
+    expected = stats.norm.interval(level, value, stderr) if stderr else (value, value)
+    assert estimate(value, stderr).interval(level) == pytest.approx(expected)
+
+
+def test_interval_at_the_ends_of_the_levels() -> None:
+    low, high = estimate(0.0, 1.0).interval(math.nextafter(1, 0))
+    assert 8 < high < 9
+    assert low == -high
+    assert estimate(0.0, 1.0).interval(1e-300) == pytest.approx((0, 0))
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, 95, math.nan])
+def test_levels_are_probabilities(level: float) -> None:
+    with pytest.raises(ValueError, match=r"^level is .*; expected a probability between 0 and 1, such as 0.95"):
+        estimate().interval(level)
+
+
+# units
+
+
+def test_bits() -> None:
+    bits = estimate(math.log(2), 0.1).to("bits")
+    assert bits.unit == "bits"
+    assert bits.value == pytest.approx(1)
+    assert bits.stderr == pytest.approx(0.1 / math.log(2))
+    assert bits.pointwise == pytest.approx(np.arange(4) / math.log(2))
+    assert bits.diagnostics.candidates[1] == pytest.approx(("knife", 2 / math.log(2), 0.75))
+    assert bits.diagnostics.gap == pytest.approx(0.1 / math.log(2))
+    assert bits.diagnostics.correction == pytest.approx(-0.02 / math.log(2))
+    assert bits.diagnostics.tail == TOLD.tail
+
+
+@given(st.floats(-100, 100), st.floats(0, 10))
+def test_there_and_back(value: float, stderr: float) -> None:
+    one = estimate(value, stderr)
+    back = one.to("bits").to("nats")
+    assert (back.value, back.stderr) == pytest.approx((value, stderr))
+    assert one.to("nats").value == value
+    assert one.to("bits").interval() == pytest.approx([end / math.log(2) for end in one.interval()], abs=1e-12)
+
+
+def test_no_gap_and_no_correction_stay_none() -> None:
+    told = estimate(diagnostics=Diagnostics("knife", rows=4)).to("bits").diagnostics
+    assert told.gap is None
+    assert told.correction is None
+
+
+@pytest.mark.parametrize(("parameters", "rows"), [(None, None), (0, None), (5, 20.0), (400, 0.25)])
+def test_rows_per_parameter(parameters: int | None, rows: float | None) -> None:
+    assert Diagnostics("knife", rows=100, parameters=parameters).rows_per_parameter == rows
+
+
+def test_unknown_unit() -> None:
+    with pytest.raises(ValueError, match=r"^unit is 'bans'; expected one of 'nats', 'bits'"):
+        estimate().to("bans")  # type: ignore[arg-type]
+
+
+# infinite answers
+
+
+def test_infinite_answers() -> None:
+    one = infinite()
+    assert float(one) == math.inf
+    assert math.isnan(one.stderr)
+    assert one.pointwise.tolist() == [math.inf] * 3
+    assert all(map(math.isnan, one.interval()))
+    assert float(one.to("bits")) == math.inf
+    assert repr(one) == "inf nats (mutual information, none, n=3): y is a linear function of x"
+
+
+def test_minus_infinity() -> None:
+    assert repr(infinite(-math.inf)).startswith("-inf nats")
+
+
+@pytest.mark.parametrize(("value", "messages"), [(1.0, ("why",)), (math.nan, ("why",)), (math.inf, ())])
+def test_infinite_answers_need_a_reason(value: float, messages: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match=r"^value is .*; expected inf or -inf, and at least one message"):
+        Estimate.infinite(value, "nats", "entropy", Diagnostics("none", rows=3, messages=messages))
+
+
+# how it is shown
+
+
+@pytest.mark.parametrize(
+    ("value", "stderr", "shown"),
+    [
+        (0.6931, 0.0112, "0.693 ± 0.011"),
+        (-0.0001, 0.0112, "-0.000 ± 0.011"),
+        (0.69314718, 0.00012, "0.69315 ± 0.00012"),
+        (12345.678, 23.4, "12346 ± 23"),
+        (0.69314718, 1.5e-9, "0.693147 ± 1.5e-09"),
+        (0.69314718, 0.0, "0.6931 ± 0"),
+        (0.69314718, math.nan, "0.6931 ± nan"),
+    ],
+)
+def test_repr_has_the_digits_that_count(value: float, stderr: float, shown: str) -> None:
+    assert repr(estimate(value, stderr)) == f"{shown} nats (mutual information, knife, n=4)"
+
+
+def test_repr_says_what_it_bounds() -> None:
+    one = estimate(quantity="entropy", bound="upper")
+    assert repr(one) == "0.693 ± 0.011 nats (entropy, upper bound, knife, n=4)"
+
+
+def test_rich_table() -> None:
+    shown = rendered(estimate(bound="lower"))
+    expected = ["mutual information", "0.693 ± 0.011 nats", "0.671 to 0.715", "lower, in expectation", "4 in 2 folds"]
+    expected += [
+        "1,200, 0.00333 rows each",
+        "+0.1 nats",
+        "-0.02 nats",
+        "1.5%",
+        "candidate gaussian",
+        "weight 0.75",
+        "x[:, 1] has 3 different integers",
+    ]
+    for text in expected:
+        assert text in shown
+
+
+@pytest.mark.parametrize("correction", [None, 0.0])
+def test_no_correction_is_not_shown(correction: float | None) -> None:
+    told = Diagnostics("counts", rows=4, parameters=0, correction=correction)
+    shown = rendered(estimate(diagnostics=told))
+    assert "corrected" not in shown
+    assert "0, 4 rows each" in shown
+
+
+def test_rich_table_of_little() -> None:
+    shown = rendered(infinite())
+    assert "inf nats" in shown
+    assert "y is a linear function of x" in shown
+    assert not any(word in shown for word in ("interval", "folds", "tails", "None", "nan"))
+
+
+class Tags(HTMLParser):
+    """Open tags, which must be closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(tag)
+        self.seen.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_html_is_whole_escaped_and_without_colours_of_its_own() -> None:
+    told = Diagnostics("<script>", rows=4, messages=("x['a&b'] < 3",))
+    html = estimate(diagnostics=told)._repr_html_()
+    tags = Tags()
+    tags.feed(html)
+    assert tags.open == []
+    assert tags.seen == {"table", "thead", "tbody", "tr", "th", "td"}
+    assert "&lt;script&gt;" in html
+    assert "a&amp;b" in html
+    assert "0.693 ± 0.011 nats" in html
+    assert "#" not in html.replace("&#x27;", "")
+    assert "http" not in html
+
+
+# for programs
+
+
+def test_as_dict_is_json() -> None:
+    parts = json.loads(json.dumps(estimate(bound="upper").as_dict(), allow_nan=False))
+    assert (parts["value"], parts["stderr"], parts["unit"], parts["bound"]) == (0.6931, 0.0112, "nats", "upper")
+    assert parts["interval"] == pytest.approx([0.6711, 0.7151], abs=1e-4)
+    assert parts["level"] == 0.95
+    assert parts["quantity"] == "mutual information"
+    assert parts["diagnostics"]["candidates"][1] == {"name": "knife", "score": 2.0, "weight": 0.75}
+    assert parts["diagnostics"]["messages"] == ["x[:, 1] has 3 different integers"]
+    assert (parts["diagnostics"]["rows"], parts["diagnostics"]["folds"], parts["diagnostics"]["gap"]) == (4, 2, 0.1)
+    assert parts["diagnostics"]["correction"] == -0.02
+    assert "pointwise" not in parts
+
+
+def test_as_dict_with_pointwise_values() -> None:
+    assert estimate().as_dict(pointwise=True)["pointwise"] == [0, 1, 2, 3]
+
+
+def test_as_dict_of_an_infinite_answer() -> None:
+    parts = json.loads(json.dumps(infinite(-math.inf).as_dict(pointwise=True), allow_nan=False))
+    assert float(parts["value"]) == -math.inf
+    assert parts["stderr"] is None
+    assert parts["interval"] == [None, None]
+    assert parts["pointwise"] == ["-inf"] * 3
+    assert parts["diagnostics"]["gap"] is None
+    assert parts["diagnostics"]["correction"] is None

@@ -1,0 +1,159 @@
+"""The test of independence: its level, its power, and what it is made of."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from scipy import stats
+
+from infoknife.measure import PermutationTest, permutation, permutation_test
+
+Array = NDArray[np.float64]
+
+
+def independent(rows: int, seed: int, d: int = 1) -> tuple[Array, Array]:
+    x, y = np.random.default_rng(seed).normal(size=(2, rows, d))
+    return x, y
+
+
+def related(rows: int, seed: int) -> tuple[Array, Array]:
+    """Not correlated, but y is wider where x is far out."""
+    x, noise = independent(rows, seed)
+    return x, noise * (0.2 + x**2)
+
+
+@pytest.fixture(scope="module")
+def strong() -> PermutationTest:
+    return permutation_test(*related(400, 0), permutations=99)
+
+
+# level and power
+
+
+def test_level() -> None:
+    found = [
+        permutation_test(*independent(100, seed), permutations=9, method="gaussian", seed=seed).p_value
+        for seed in range(40)
+    ]
+    assert sum(p <= 0.1 for p in found) <= stats.binom(40, 0.1).ppf(0.999)
+    assert sum(p > 0.5 for p in found) >= stats.binom(40, 0.5).ppf(0.001)  # and is not always low
+
+
+def test_level_of_classes() -> None:
+    def p_value(seed: int) -> float:
+        x, y = independent(100, seed)
+        return permutation_test(x > 0, y > 0.3, permutations=9, method="counts", seed=seed).p_value
+
+    assert sum(p_value(seed) <= 0.1 for seed in range(40)) <= stats.binom(40, 0.1).ppf(0.999)
+
+
+@pytest.mark.slow
+def test_level_of_the_default() -> None:
+    found = [permutation_test(*independent(100, seed, 2), permutations=19, seed=seed).p_value for seed in range(40)]
+    assert sum(p <= 0.1 for p in found) <= stats.binom(40, 0.1).ppf(0.999)
+
+
+def test_power(strong: PermutationTest) -> None:
+    assert strong.p_value == 0.01
+    assert strong.statistic > strong.null.max()
+    assert strong.statistic > 0.1
+
+
+def test_power_in_weak_relations() -> None:
+    def p_value(seed: int) -> float:
+        x, noise = independent(300, seed)
+        return permutation_test(x, 0.4 * x + noise, permutations=19, method="gaussian", seed=seed).p_value
+
+    assert sum(p_value(seed) == 0.05 for seed in range(6)) >= 5
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (["a", "b", "b", "c"] * 25, [0, 1, 1, 1] * 25),
+        (np.arange(100) % 2, np.random.default_rng(0).normal(size=100) + 3 * (np.arange(100) % 2)),
+    ],
+    ids=["labels", "label and number"],
+)
+def test_power_in_classes(x: Any, y: Any) -> None:
+    assert permutation_test(x, y, permutations=19).p_value == 0.05
+
+
+def test_a_copy_is_found() -> None:
+    x, _ = independent(100, 0, 2)
+    assert permutation_test(x, x, permutations=19, method="gaussian").p_value == 0.05
+
+
+# what it is made of
+
+
+def test_p_value_counts(strong: PermutationTest) -> None:
+    assert strong.null.shape == (99,)
+    weak = permutation_test(*independent(100, 3), permutations=49, method="gaussian")
+    assert weak.p_value == (1 + (weak.null >= weak.statistic).sum()) / 50
+
+
+def test_the_statistic_is_the_information_of_other_rows() -> None:
+    x, noise = independent(4000, 0)
+    found = permutation_test(x, x + noise, permutations=1, method="gaussian")
+    assert found.statistic == pytest.approx(0.5 * np.log(2), abs=0.05)
+    assert found.null[0] < 0
+    assert found.p_value == 0.5
+
+
+def test_rows_that_are_permuted_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few rows of many are noisier."""
+    x, y = related(1000, 0)
+    options: dict[str, Any] = {"permutations": 30, "method": "mixture"}
+    many = permutation_test(x, y, **options)
+    monkeypatch.setattr(permutation, "ROWS", 20)
+    few = permutation_test(x, y, **options)
+    assert few.null.std() > 2 * many.null.std()
+
+
+def test_seeds() -> None:
+    before, numpys = torch.get_rng_state(), np.random.get_state(legacy=False)  # noqa: NPY002
+    first, again, other = (
+        permutation_test(*independent(100, 0), permutations=9, method="gaussian", seed=seed) for seed in (None, 0, 1)
+    )
+    assert (first.statistic, first.null.tolist()) == (again.statistic, again.null.tolist())
+    assert first.null.tolist() != other.null.tolist()
+    assert torch.get_rng_state().equal(before)
+    assert str(np.random.get_state(legacy=False)) == str(numpys)  # noqa: NPY002
+
+
+def test_repr() -> None:
+    assert repr(PermutationTest(0.0123, 0.4567, np.zeros(3))) == "PermutationTest(p_value=0.0123, statistic=0.457)"
+
+
+# bad input
+
+
+@pytest.mark.parametrize("permutations", [0, -5])
+def test_too_few_permutations(permutations: int) -> None:
+    with pytest.raises(ValueError, match=f"permutations is {permutations}; expected at least 1"):
+        permutation_test(*independent(50, 0), permutations=permutations)
+
+
+def test_permutations_are_counted() -> None:
+    with pytest.raises(TypeError, match=r"permutations is 9\.5, a float; expected a whole number"):
+        permutation_test(*independent(50, 0), permutations=9.5)  # type: ignore[arg-type]
+
+
+def test_too_few_rows() -> None:
+    with pytest.raises(ValueError, match="x has 19 rows; expected at least 20"):
+        permutation_test(*independent(19, 0))
+
+
+def test_unequal_rows() -> None:
+    with pytest.raises(ValueError, match="y has 40 rows; expected 50, as many as x"):
+        permutation_test(independent(50, 0)[0], independent(40, 0)[1])
+
+
+def test_unknown_method_and_effort() -> None:
+    with pytest.raises(ValueError, match="method is 'pearson'; expected one of 'auto', "):
+        permutation_test(*independent(50, 0), method="pearson")
+    with pytest.raises(ValueError, match="effort is 'none'; expected one of 'quick'"):
+        permutation_test(*independent(50, 0), effort="none")  # type: ignore[arg-type]
