@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from infoknife import measure
 from infoknife.inputs import check_whole
 from infoknife.measure.candidates.catalogue import Effort
-from infoknife.measure.tables import LEAST_ROWS
+from infoknife.measure.columns import MIN_ROWS
 
 __all__ = ["EntropyEstimator", "InformationSelector", "mutual_info"]
 
@@ -72,7 +72,7 @@ class EntropyEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Measure the entropy of the rows of X (N, columns); y is not looked at."""
-        checked = validate_data(self, X, dtype=NUMBERS, ensure_min_samples=LEAST_ROWS)
+        checked = validate_data(self, X, dtype=NUMBERS, ensure_min_samples=MIN_ROWS)
         columns = _columns(X, checked, self.discrete_features)
         self.estimate_ = measure.entropy(
             _table(columns), method=self.method, effort=self.effort, seed=_seed(self.random_state)
@@ -129,7 +129,7 @@ class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
     def fit(self, X: Any, y: Any) -> Self:
         """Measure what each column of X (N, columns) tells about y (N,)."""
         _check_k(self.k)
-        checked, target = validate_data(self, X, y, dtype=NUMBERS, ensure_min_samples=LEAST_ROWS)
+        checked, target = validate_data(self, X, y, dtype=NUMBERS, ensure_min_samples=MIN_ROWS)
         columns, seed = _columns(X, checked, self.discrete_features), _seed(self.random_state)
         target = _target(target, self.discrete_target)
         self.scores_, self.stderrs_ = _informations(columns, target, self.method, self.effort, seed)
@@ -180,7 +180,7 @@ def mutual_info(
         >>> SelectKBest(partial(mutual_info, method="gaussian"), k=2).fit(X, y).get_support()
         array([False,  True,  True])
     """
-    checked, target = check_X_y(X, y, dtype=NUMBERS, ensure_min_samples=LEAST_ROWS, estimator="mutual_info")
+    checked, target = check_X_y(X, y, dtype=NUMBERS, ensure_min_samples=MIN_ROWS, estimator="mutual_info")
     columns = _columns(X, checked, discrete_features)
     return _informations(columns, _target(target, discrete_target), method, effort, seed)[0]
 

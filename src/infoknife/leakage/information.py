@@ -18,7 +18,7 @@ from infoknife.measure import Diagnostics, Estimate, mutual_information
 from infoknife.measure.estimate import Candidate
 from infoknife.measure.relations import without_dependent
 from infoknife.measure.stacking import stacked, weights
-from infoknife.measure.tables import table
+from infoknife.measure.table import read_table
 
 __all__ = ["combined", "measured", "shared"]
 
@@ -31,7 +31,10 @@ DENSITIES, NOTHING = "densities", "nothing"
 def measured(x: Tensor, s: Attribute, *, seed: int) -> Estimate:
     """I(Z; S) by densities, cross-fitted and corrected, or nothing where none fits; its messages say what was done."""
     often = x[:, (x != x.mode(0).values).sum(0) >= max(FEW, RARE * len(x))]
-    kept = without_dependent(table(often, "z", discrete=False)).continuous if often.shape[1] else often
+    kept = often
+    if often.shape[1]:
+        table = read_table({"z": often}, main="z", discrete=False)
+        kept = often[:, list(without_dependent(table, table.of("z")))]
     words = _rarely(x.shape[1] - often.shape[1]) + _dependent(often.shape[1] - kept.shape[1])
     method = "auto" if kept.shape[1] <= WIDE else "gaussian"
     try:

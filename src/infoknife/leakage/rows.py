@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from infoknife.inputs import matrix, tensor
-from infoknife.measure.tables import table
+from infoknife.measure.table import read_table
 
 __all__ = ["Attribute", "attribute", "features"]
 
@@ -87,16 +87,18 @@ def attribute(values: Any, argument: str, name: str, *, rows: int, least: int) -
         rows: How many rows there must be.
         least: How many rows every class must have.
     """
-    found = table(values, argument, discrete=True)
-    if found.discrete.shape[1] != 1:
+    found = read_table({argument: values}, main=argument, discrete=True)
+    if len(found.columns) != 1:
         raise ValueError(
-            f"{argument} has {found.discrete.shape[1]} columns; expected one. Audit one attribute at a time, or make "
+            f"{argument} has {len(found.columns)} columns; expected one. Audit one attribute at a time, or make "
             f"one of them all, such as 'sex-age'"
         )
     if len(found) != rows:
-        raise ValueError(f"{argument} has {len(found)} rows; expected {rows}, as many as z: one row a sample in each")
-    _check_classes(found.labels[0], argument, rows)
-    one = Attribute(name, found.discrete[:, 0].cpu().numpy(), tuple(map(str, found.labels[0])))
+        raise ValueError(f"{argument} has {len(found)} rows; expected {rows}, as many as z: one row per sample in each")
+    column = found.columns[0]
+    assert column.codes is not None
+    _check_classes(column.labels, argument, rows)
+    one = Attribute(name, column.codes, tuple(map(str, column.labels)))
     smallest = int(one.counts.argmin())
     if one.counts[smallest] < least:
         raise ValueError(

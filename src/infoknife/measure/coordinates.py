@@ -12,7 +12,7 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from infoknife.measure.data import Question
+from infoknife.measure.question import Question
 from infoknife.transforms import Quantile
 
 __all__ = ["Coordinates", "Normal", "Ranks", "Standard", "Student", "normal", "standard"]

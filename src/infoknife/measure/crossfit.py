@@ -9,43 +9,62 @@ from torch import Tensor
 
 from infoknife.measure.candidates.base import Candidate, Fitted
 from infoknife.measure.candidates.canonical import dependence
-from infoknife.measure.data import Data, Question, folds
+from infoknife.measure.question import View
 from infoknife.measure.stacking import stacked, weights
+from infoknife.measure.table import Sample
 
-__all__ = ["Measured", "Progress", "Screened", "measure", "screen"]
+__all__ = ["Measured", "Progress", "Screened", "is_absurd", "measure", "screen"]
 
 Progress = Callable[[float, str], None]
 
 TRAINING = 40_000  # rows that a density is fitted to, at most; more only cost time
 HELD = 20_000  # rows that choose, at most
-WINS = 0.002  # nats a row that a density must gain over what is there to take part
-SURE = 2.0  # standard errors by which anything must be better to be taken as better
-ALIKE = 0.0005  # nats a row by which densities may differ and be as good as each other
+WINS = 0.002  # nats per row that a density must gain over what is there to take part
+Z_SCORE = 2.0  # standard errors by which anything must be better to be taken as better
+TIE_TOLERANCE = 0.0005  # nats per row by which densities may differ and be as good as each other
 PAIRINGS = 8  # of held-out rows, that stand for independence
+ONE_ROW = 1.0  # nats that a single row may cost in the mean: a density that loses more is broken by it
+BELOW_ZERO = 0.05  # nats that an information may lie below zero by chance, or three standard errors
+MAX_STDERR = 1.0  # nats: an information that is known no better is not known
+
+
+class Tried(NamedTuple):
+    """A candidate in one of the views, fitted to training rows."""
+
+    view: int
+    candidate: Candidate
+    fitted: Fitted
+
+    def terms(self, samples: Sequence[Sample]) -> Tensor:
+        """The question's terms for every row, comparable between views: (2, N)."""
+        return _terms(self.fitted, samples[self.view])
+
+
+def _terms(fitted: Fitted, sample: Sample) -> Tensor:
+    terms = fitted.terms(sample)
+    return terms if sample.shift is None else terms + sample.shift
 
 
 class Screened(NamedTuple):
     """Densities that were tried on one division of the rows.
 
     Args:
-        candidates: Those that take part in the answer.
-        fitted: They, fitted to the training rows of the division.
+        tried: Those that take part in the answer.
         weights: Their weights.
         scores: The mean of -log q(t given c) of everything that was tried, by name.
     """
 
-    candidates: list[Candidate]
-    fitted: list[Fitted]
+    tried: list[Tried]
     weights: Tensor
     scores: dict[str, float]
 
-    def terms(self, data: Data) -> Tensor:
+    def terms(self, samples: Sequence[Sample]) -> Tensor:
         """The question's terms for every row, from the average of the fitted densities: (2, N)."""
-        return stacked(torch.stack([one.terms(data) for one in self.fitted]), self.weights)
+        return stacked(torch.stack([one.terms(samples) for one in self.tried]), self.weights)
 
-    def ratio(self, data: Data) -> Tensor:
+    def ratio(self, samples: Sequence[Sample]) -> Tensor:
         """The difference of the terms (N,)."""
-        full, reduced = self.terms(data)
+        full, reduced = self.terms(samples)
         return full - reduced
 
 
@@ -71,7 +90,7 @@ class Measured(NamedTuple):
     tail: float
 
     @classmethod
-    def together(cls, runs: Sequence[Self]) -> Self:
+    def average(cls, runs: Sequence[Self]) -> Self:
         """The mean of several repetitions, whose folds differ."""
         names = dict.fromkeys(name for run in runs for name in run.shares)
         return cls(
@@ -85,34 +104,78 @@ class Measured(NamedTuple):
         )
 
 
+def is_absurd(value: float, stderr: float, limit: float) -> bool:
+    """Whether no information can have this value: far below zero, above an entropy, or not known at all.
+
+    Args:
+        value: In nats.
+        stderr: Its standard error.
+        limit: The entropy of a side whose values are counted, infinite if both are continuous.
+    """
+    if not (math.isfinite(value) and math.isfinite(stderr)):
+        return True
+    return value < -max(3 * stderr, BELOW_ZERO) or value > limit + max(3 * stderr, BELOW_ZERO) or stderr > MAX_STDERR
+
+
 def screen(
-    data: Data, question: Question, candidates: Sequence[Candidate], generator: torch.Generator, progress: Progress
+    views: Sequence[View], candidates: Sequence[Candidate], generator: torch.Generator, progress: Progress
 ) -> Screened:
     """Try candidates on one division of the rows, the cheap ones first, networks only while they win."""
-    order = torch.randperm(len(data), generator=generator)
-    held, train = data.rows(order[: len(data) // 5][:HELD]), data.rows(order[len(data) // 5 :][:TRAINING])
-    suitable = [one for one in candidates if one.suits(train, question)]
+    first, second = views[0].sample.held_out(5, generator)
+    held, train = ([view.sample.rows(part) for view in views] for part in (first[:HELD], second[:TRAINING]))
+    suitable = [
+        (i, one)
+        for one in candidates
+        for i, view in enumerate(views)
+        if one.supports(train[i], view.question) and (i == 0 or one.sees_order)
+    ]
     if not suitable:
         raise ValueError(
-            f"method is {candidates[0].family!r}, which cannot measure {question.quantity} of these columns from "
-            f"{len(train)} training rows; expected one that can. Pass method='auto'"
+            f"method is {candidates[0].family!r}, which cannot measure {views[0].question.quantity} of these columns "
+            f"from {len(train[0])} training rows; expected one that can. Pass method='auto'"
         )
-    tried: list[Candidate] = []
-    fitted: list[Fitted] = []
+    tried: list[Tried] = []
     terms: list[Tensor] = []
-    for i, candidate in enumerate(one for one in suitable if one.is_density):
-        progress(i / len(suitable), candidate.name)
-        one = candidate.fit(train, question, generator)
-        tried, fitted, terms = [*tried, candidate], [*fitted, one], [*terms, one.terms(held)]
-        if candidate.is_network and len(terms) > 1 and not _wins(_average(terms), _average(terms[:-1])):
-            break
-    densities = _kept(tried, fitted, terms) if tried else None
-    for candidate in suitable:
+    scores: dict[str, float] = {}
+    lost = set[str]()  # networks that did not win: others are not tried
+    for n, (i, candidate) in enumerate(suitable):
+        if not candidate.is_density or (candidate.is_network and lost):
+            continue
+        progress(n / len(suitable), candidate.name)
+        one = Tried(i, candidate, candidate.fit(train[i], views[i].question, generator))
+        found = one.terms(held)
+        name = _named(one, views)
+        scores[name] = -float(found[0].mean())
+        if not _is_broken(found):
+            tried, terms = [*tried, one], [*terms, found]
+            if candidate.is_network and len(terms) > 1 and not _wins(_average(terms), _average(terms[:-1])):
+                lost.add(name)
+    best = _kept(tried, terms, scores) if tried else None
+    for i, candidate in suitable:
         if not candidate.is_density:
             progress(1.0, candidate.name)
-            return _larger(densities, candidate, candidate.fit(train, question, generator), held, generator)
-    assert densities is not None
-    return densities
+            one = Tried(i, candidate, candidate.fit(train[i], views[i].question, generator))
+            scores[_named(one, views)] = math.nan
+            best = _better(best, one, scores, held, views, generator)
+    if best is None:
+        raise ValueError(
+            f"no density fits these columns: their {views[0].question.quantity} cannot be measured. Look for values "
+            f"that are far from all others, or pass another method"
+        )
+    return best
+
+
+def _named(one: Tried, views: Sequence[View]) -> str:
+    """The name of a candidate; in the second view numbers are taken in their order."""
+    return one.candidate.name if one.view == 0 or len(views) == 1 else f"{one.candidate.name}-ordered"
+
+
+def _is_broken(terms: Tensor) -> bool:
+    """Whether a density cannot answer for held-out rows: not finite, or one row alone decides the mean."""
+    if not bool(torch.isfinite(terms).all()):
+        return True
+    full = terms[0]
+    return float(full.median() - full.min()) > ONE_ROW * len(full) + 50
 
 
 def _average(terms: Sequence[Tensor]) -> Tensor:
@@ -126,84 +189,126 @@ def _wins(now: Tensor, before: Tensor) -> bool:
     gain = now - before
     if len(gain) < 2:
         return False
-    return float(gain.mean()) > max(WINS, SURE * float(gain.std()) / math.sqrt(len(gain)))
+    return float(gain.mean()) > max(WINS, Z_SCORE * float(gain.std()) / math.sqrt(len(gain)))
 
 
-def _kept(tried: list[Candidate], fitted: list[Fitted], terms: list[Tensor]) -> Screened:
+def _kept(tried: list[Tried], terms: list[Tensor], scores: dict[str, float]) -> Screened:
     """The best candidate, and others as long as each makes the average better."""
-    scores = {one.name: -float(part[0].mean()) for one, part in zip(tried, terms, strict=True)}
     kept: list[int] = []
     while len(kept) < len(tried):
         ways = {i: _average([terms[j] for j in [*kept, i]]) for i in range(len(tried)) if i not in kept}
         most = max(float(way.mean()) for way in ways.values())
-        best = next(i for i, way in ways.items() if float(way.mean()) >= most - ALIKE)  # the simplest of the best
+        best = next(i for i, way in ways.items() if float(way.mean()) >= most - TIE_TOLERANCE)  # the simplest of them
         if kept and not _wins(ways[best], _average([terms[j] for j in kept])):
             break
         kept.append(best)
     w = weights(torch.stack([terms[i][0] for i in kept]))
-    return Screened([tried[i].settled(fitted[i]) for i in kept], [fitted[i] for i in kept], w, scores)
+    return Screened([_fixed(tried[i]) for i in kept], w, scores)
 
 
-def _larger(
-    densities: Screened | None, candidate: Candidate, one: Fitted, held: Data, generator: torch.Generator
+def _fixed(one: Tried) -> Tried:
+    return one._replace(candidate=one.candidate.with_fixed_hyperparameters(one.fitted))
+
+
+def _better(
+    before: Screened | None,
+    one: Tried,
+    scores: dict[str, float],
+    held: Sequence[Sample],
+    views: Sequence[View],
+    generator: torch.Generator,
 ) -> Screened:
-    """The densities, or canonical features if these tell true pairs of held-out rows from others better."""
-    scores = {candidate.name: math.nan} if densities is None else densities.scores | {candidate.name: math.nan}
-    features = Screened([candidate.settled(one)], [one], torch.ones(1).to(held.continuous), scores)
-    if densities is None:
+    """What was best so far, or features if these tell true pairs of held-out rows from others better."""
+    features = Screened([_fixed(one)], torch.ones(1).to(held[0].continuous), scores)
+    if before is None:
         return features
-    densities = densities._replace(scores=scores)
-    pairings = [torch.randperm(len(held), generator=generator) for _ in range(PAIRINGS)]
+    pairings = [torch.randperm(len(held[0]), generator=generator) for _ in range(PAIRINGS)]
+    targets = [view.question.target for view in views]
+    mixed = [[sample.paired(target, order) for sample, target in zip(held, targets, strict=True)] for order in pairings]
     first, second = (
-        dependence(
-            way.ratio(held), torch.stack([way.ratio(held.paired(one.question.target, order)) for order in pairings])
-        )
-        for way in (densities, features)
+        dependence(way.ratio(held), torch.stack([way.ratio(samples) for samples in mixed]))
+        for way in (before, features)
     )
     gain = second - first
-    return features if float(gain.mean()) > SURE * float(gain.std()) / math.sqrt(len(held)) else densities
+    return features if float(gain.mean()) > Z_SCORE * float(gain.std()) / math.sqrt(len(gain)) else before
 
 
 def measure(
-    data: Data,
-    question: Question,
-    candidates: Sequence[Candidate],
+    views: Sequence[View],
+    screened: Screened,
     count: int,
     generator: torch.Generator,
     progress: Progress,
-) -> Measured:
-    """Fit the candidates to all rows but those of one fold, and measure that fold; for every fold."""
-    held = torch.zeros(len(candidates), 2, len(data)).to(data.continuous)
+    *,
+    limit: float = math.inf,
+    half: float = 0.0,
+) -> Measured | None:
+    """Fit the candidates to all rows but those of one fold, and measure that fold; for every fold.
+
+    Args:
+        views: The rows and the question.
+        screened: Which candidates, in which views.
+        count: How many folds.
+        generator: Of everything random.
+        progress: Called with the part that is done and a few words.
+        limit: What no information can exceed; candidates that give an absurd one are left out.
+        half: The part of the gap that will be added to an information.
+
+    Returns:
+        ``None`` if every candidate gives an absurd value.
+    """
+    candidates, sample = screened.tried, views[0].sample
+    held = torch.zeros(len(candidates), 2, len(sample)).to(sample.continuous)
     seen: list[tuple[Tensor, Tensor]] = []
     parameters = 0
-    for k, out in enumerate(parts := folds(len(data), count, generator)):
+    for k, out in enumerate(parts := sample.parts(count, generator)):
         rest = torch.cat([part for j, part in enumerate(parts) if j != k])
         rest = rest[torch.randperm(len(rest), generator=generator)[:TRAINING]]
-        train, test = data.rows(rest), data.rows(out)
         learned = []
-        for i, candidate in enumerate(candidates):
+        for i, (v, candidate, _) in enumerate(candidates):
             progress((k + i / len(candidates)) / count, f"fold {k + 1} of {count}: {candidate.name}")
-            one = candidate.fit(train, question, generator)
-            held[i][:, out] = one.terms(test)
+            rows, question = views[v]
+            one = candidate.fit(rows.rows(rest), question, generator)
+            held[i][:, out] = _terms(one, rows.rows(out))
             mine = rest if one.seen is None else rest[one.seen]
-            learned.append((mine, one.terms(data.rows(mine))))
+            learned.append((mine, _terms(one, rows.rows(mine))))
             parameters = max(parameters, one.parameters)
         seen += [(learned[0][0], torch.stack([terms for _, terms in learned]))]
+    progress(1.0, "done")
+    kept = _plausible(held, seen, limit, half if views[0].question.reduced is not None else None)
+    if not kept:
+        return None
+    held = held[kept]
     w = weights(held[:, 0])
     terms = stacked(held, w)
-    trained = [(rows, stacked(training, w)) for rows, training in seen]
+    trained = [(rows, stacked(training[kept], w)) for rows, training in seen]
     gaps = [(training - terms[:, rows]).mean(1) for rows, training in trained]
     scarce = [terms[0, out] < _low(training[0]) for out, (_, training) in zip(parts, trained, strict=True)]
-    progress(1.0, "done")
     return Measured(
         terms=terms,
         gap=torch.stack(gaps).mean(0),
         means=terms.mean(1).unsqueeze(0),
-        shares={one.name: float(share) for one, share in zip(candidates, w, strict=True)},
+        shares=dict(zip([_named(candidates[i], views) for i in kept], w.tolist(), strict=True)),
         parameters=parameters,
         folds=count,
         tail=float(torch.cat(scarce).double().mean()),
     )
+
+
+def _plausible(held: Tensor, seen: list[tuple[Tensor, Tensor]], limit: float, half: float | None) -> list[int]:
+    """Which candidates (C, 2, N) give a value that can be; all that are finite, where an entropy is asked for."""
+    kept = []
+    for i, terms in enumerate(held):
+        if _is_broken(terms):
+            continue
+        if half is not None:
+            ratio = terms[0] - terms[1]
+            gaps = [((training[i][0] - training[i][1]) - ratio[rows]).mean() for rows, training in seen]
+            value = float(ratio.mean() + half * torch.stack(gaps).mean())
+            if is_absurd(value, float(ratio.std()) / math.sqrt(len(ratio)), limit):
+                continue
+        kept.append(i)
+    return kept
 
 
 def _low(log_prob: Tensor) -> Tensor:

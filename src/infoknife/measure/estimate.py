@@ -4,8 +4,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from html import escape
+from numbers import Real
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, SupportsFloat, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from infoknife.measure.certificate import Certificate, check_level
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["QUANTITIES", "UNITS", "Bound", "Candidate", "Diagnostics", "Estimate", "Unit"]
+__all__ = ["QUANTITIES", "UNITS", "Bound", "Candidate", "ColumnKind", "Diagnostics", "Estimate", "Unit"]
 
 Unit = Literal["nats", "bits"]
 Bound = Literal["lower", "upper"] | None
@@ -48,6 +49,41 @@ class Candidate(NamedTuple):
     weight: float
 
 
+class ColumnKind(NamedTuple):
+    """What a column was taken as.
+
+    Args:
+        name: What the user calls it.
+        argument: The argument that it is part of.
+        kind: ``"continuous"``, ``"discrete"``, ``"rounded"`` or ``"mixed"``.
+        why: How that shows, in words.
+        either: What else it could be: ``"a quantity"``, ``"labels"`` or nothing.
+    """
+
+    name: str
+    argument: str
+    kind: str
+    why: str
+    either: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.why}"
+
+    @property
+    def advice(self) -> str:
+        """How to decide otherwise.
+
+        Example:
+            >>> ColumnKind("age", "x", "discrete", "5 different whole numbers in 90 rows", "a quantity").advice
+            "age is taken as discrete. If it is a quantity, pass discrete={'age': False}"
+        """
+        if not self.either:
+            return ""
+        verb, is_discrete = ("has", True) if self.either == "labels" else ("is", False)
+        way = f"pass discrete={{{self.name!r}: {is_discrete}}}"
+        return f"{self.name} is taken as {self.kind}. If it {verb} {self.either}, {way}"
+
+
 @dataclass(frozen=True)
 class Diagnostics:
     """How a measurement was made; ``None`` where a number does not apply.
@@ -62,6 +98,7 @@ class Diagnostics:
         correction: What was added to the mean over held-out rows, in the estimate's unit.
         tail: The fraction of held-out rows that lie where training rows are scarce.
         messages: What a careful reader of the answer should know, in words.
+        columns: What every column was taken as, and why.
 
     Example:
         >>> Diagnostics("knife", rows=8000, folds=4).method
@@ -77,6 +114,7 @@ class Diagnostics:
     correction: float | None = None
     tail: float | None = None
     messages: tuple[str, ...] = ()
+    columns: tuple[ColumnKind, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "candidates", tuple(Candidate(*candidate) for candidate in self.candidates))
@@ -101,22 +139,101 @@ class Diagnostics:
             "tail": _plain(self.tail),
             "candidates": [c._asdict() | {"score": _plain(c.score)} for c in self.candidates],
             "messages": list(self.messages),
+            "columns": [{"name": c.name, "argument": c.argument, "kind": c.kind, "why": c.why} for c in self.columns],
         }
 
 
+class _Number:
+    """Something that is computed with by its value."""
+
+    value: float
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __format__(self, form: str) -> str:
+        return format(self.value, form) if form else str(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self.value == float(other) if _is_number(other) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __lt__(self, other: SupportsFloat) -> bool:
+        return self.value < float(other) if _is_number(other) else NotImplemented
+
+    def __le__(self, other: SupportsFloat) -> bool:
+        return self.value <= float(other) if _is_number(other) else NotImplemented
+
+    def __gt__(self, other: SupportsFloat) -> bool:
+        return self.value > float(other) if _is_number(other) else NotImplemented
+
+    def __ge__(self, other: SupportsFloat) -> bool:
+        return self.value >= float(other) if _is_number(other) else NotImplemented
+
+    def __add__(self, other: SupportsFloat) -> float:
+        return self.value + float(other) if _is_number(other) else NotImplemented
+
+    __radd__ = __add__
+
+    def __sub__(self, other: SupportsFloat) -> float:
+        return self.value - float(other) if _is_number(other) else NotImplemented
+
+    def __rsub__(self, other: SupportsFloat) -> float:
+        return float(other) - self.value if _is_number(other) else NotImplemented
+
+    def __mul__(self, other: SupportsFloat) -> float:
+        return self.value * float(other) if _is_number(other) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: SupportsFloat) -> float:
+        return self.value / float(other) if _is_number(other) else NotImplemented
+
+    def __rtruediv__(self, other: SupportsFloat) -> float:
+        return float(other) / self.value if _is_number(other) else NotImplemented
+
+    def __pow__(self, other: SupportsFloat) -> float:
+        return self.value ** float(other) if _is_number(other) else NotImplemented
+
+    def __rpow__(self, other: SupportsFloat) -> float:
+        return float(other) ** self.value if _is_number(other) else NotImplemented
+
+    def __neg__(self) -> float:
+        return -self.value
+
+    def __pos__(self) -> float:
+        return self.value
+
+    def __abs__(self) -> float:
+        return abs(self.value)
+
+    def __round__(self, digits: int | None = None) -> float:
+        return round(self.value, digits)
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+
+def _is_number(value: object) -> TypeGuard[SupportsFloat]:
+    return isinstance(value, (Real, _Number))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimate:
+class Estimate(_Number):
     r"""The answer of a measurement, with its uncertainty.
 
-    Estimates are not compared: which of two is larger is a question about their intervals. ``float(estimate)`` is the
-    value.
+    It behaves as its value where a number is expected: it can be formatted, compared, sorted and computed with, which
+    gives floats. Whether two estimates differ beyond chance is a question about their intervals.
 
     Args:
-        value: The number. It is infinite where the data say so, and then a message says why.
-        stderr: Standard error of the value over samples of the same size; NaN where the value is infinite.
+        value: The number. It is infinite where the data say so, and NaN where nothing could be measured; a message
+            says why.
+        stderr: Standard error of the value over samples of the same size; NaN where the value is not finite.
         unit: ``"nats"`` or ``"bits"``.
         quantity: What was measured, one of ``QUANTITIES``.
-        pointwise: One value a row, (N,) in the order of the rows that came in. It becomes a read-only numpy array
+        pointwise: One value per row, (N,) in the order of the rows that came in. It becomes a read-only numpy array
             of float64.
         diagnostics: How it was measured.
         bound: ``"upper"`` or ``"lower"`` where the value bounds the truth in expectation, else ``None``.
@@ -132,6 +249,8 @@ class Estimate:
         >>> low, high = estimate.interval(0.9)
         >>> f"{low:.3f} to {high:.3f}"
         '0.675 to 0.712'
+        >>> f"{estimate:.2f}", estimate > 0.5, max(estimate, 0.1) - 0.6931
+        ('0.69', True, 0.0)
     """
 
     value: float
@@ -173,9 +292,6 @@ class Estimate:
                 f"message in diagnostics that says why"
             )
         return cls(value, math.nan, unit, quantity, np.full(diagnostics.rows, value), diagnostics)
-
-    def __float__(self) -> float:
-        return self.value
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         r"""Give the normal interval $\text{value} \pm z \cdot \text{stderr}$; NaN, NaN where the value is infinite.
@@ -275,7 +391,9 @@ class Estimate:
 
     def _measured(self) -> str:
         """The value with its standard error and unit."""
-        if not math.isfinite(self.value):
+        if math.isnan(self.value):
+            return "no answer"
+        if math.isinf(self.value):
             return f"{self.value} {self.unit}"
         value, stderr = _digits(self.value, self.stderr)
         return f"{value} ± {stderr} {self.unit}"
@@ -289,8 +407,10 @@ class Estimate:
             yield "bound", f"{self.bound}, in expectation"
         yield "method", told.method
         yield "rows", f"{told.rows:,}" + ("" if told.folds is None else f" in {told.folds} folds")
-        if told.parameters is not None:
-            yield "parameters", f"{told.parameters:,}, {told.rows / max(1, told.parameters):.3g} rows each"
+        for column in told.columns:
+            yield f"column {column.name}", str(column)
+        if told.parameters:
+            yield "parameters", f"{told.parameters:,}, for {told.rows:,} rows"
         if told.gap is not None:
             yield "training − held-out", f"{told.gap:+.2g} {self.unit}"
         if told.correction:

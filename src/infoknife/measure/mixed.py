@@ -13,7 +13,7 @@ from torch import Tensor
 
 from infoknife.densities.start import precision_factor
 from infoknife.kernels import full_scores
-from infoknife.measure.data import Columns
+from infoknife.measure.table import Part
 from infoknife.transforms import shrunk
 
 __all__ = ["Mixed"]
@@ -46,7 +46,7 @@ class Mixed(NamedTuple):
         K, d = self.means.shape
         return K * (1 + d + d * (d + 1) // 2 + sum(table.shape[1] - 1 for table in self.tables)) - 1
 
-    def log_prob(self, u: Tensor, codes: Tensor, columns: Columns) -> Tensor:
+    def log_prob(self, u: Tensor, codes: Tensor, columns: Part) -> Tensor:
         """Log-density (N,) of some columns of u (N, d) and codes (N, k)."""
         if not columns:
             return u.new_zeros(len(u))
@@ -54,7 +54,7 @@ class Mixed(NamedTuple):
         parts = zip(u.split(rows), codes.split(rows), strict=True)
         return torch.cat([torch.logsumexp(self.scores(*part, columns), 0) for part in parts])
 
-    def scores(self, u: Tensor, codes: Tensor, columns: Columns) -> Tensor:
+    def scores(self, u: Tensor, codes: Tensor, columns: Part) -> Tensor:
         """Log of what every kernel adds to the density of some columns: (K, N)."""
         scores = self._continuous(u, list(columns.continuous)) + self.weights.log().unsqueeze(1)
         for j in columns.discrete:
@@ -86,7 +86,7 @@ class Mixed(NamedTuple):
     def step(self, u: Tensor, codes: Tensor, *, prior: float) -> Self:
         """One step of expectation maximisation; ``prior`` as in ``of_masses``."""
         d = u.shape[1]
-        every = Columns(tuple(range(d)), tuple(range(codes.shape[1])))
+        every = Part(tuple(range(d)), tuple(range(codes.shape[1])))
         mass = torch.softmax(self.scores(u, codes, every), 0)
         levels = tuple(table.shape[1] for table in self.tables)
         if self.df is None or d == 0:

@@ -8,10 +8,9 @@ from typing import Any
 from infoknife.inputs import one_of
 from infoknife.measure.candidates.catalogue import Effort
 from infoknife.measure.crossfit import Progress
-from infoknife.measure.declared import declared
 from infoknife.measure.estimate import Estimate
 from infoknife.measure.quantities import entropy, mutual_information
-from infoknife.measure.tables import table
+from infoknife.measure.table import read_table
 
 __all__ = ["normalized_mutual_information"]
 
@@ -83,12 +82,13 @@ def _divided(average: float) -> Callable[[float], float]:
 
 def _average(x: Any, y: Any, by: str, discrete: Any, options: dict[str, Any]) -> float:
     """The average of the entropies of two discrete variables, in nats."""
-    told = declared(discrete, {"x": x, "y": y}, "y")
-    for name, side in (("x", x), ("y", y)):
-        if table(side, name, discrete=told[name]).continuous_names:
+    table = read_table({"x": x, "y": y}, main="y", discrete=discrete)
+    for column in table.columns:
+        if column.kind != "discrete":
             raise ValueError(
-                f"by is {by!r}, which divides by entropies, but {name} has continuous columns, whose entropy may be "
-                f"anything; expected discrete ones. Pass by='correlation'"
+                f"by is {by!r}, which divides by entropies, but {column.name} is {column.kind}, and its entropy may be "
+                f"anything; expected discrete columns. Pass by='correlation'"
             )
-    sides = [float(entropy(side, discrete=told[name], **options)) for name, side in (("x", x), ("y", y))]
-    return AVERAGES[by](sides[0], sides[1])
+    sides = [{table.columns[i].name: table.columns[i].values for i in table.of(side)} for side in ("x", "y")]
+    one, other = (float(entropy(side, discrete=True, **options)) for side in sides)
+    return AVERAGES[by](one, other)

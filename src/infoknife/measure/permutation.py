@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from infoknife.inputs import check_count
 from infoknife.measure.candidates.catalogue import Effort, candidates
+from infoknife.measure.columns import Missing
 from infoknife.measure.crossfit import screen
-from infoknife.measure.data import Columns, Question, gather, seeded
-from infoknife.measure.declared import declared
-from infoknife.measure.tables import aligned, table
+from infoknife.measure.question import seeded, views
+from infoknife.measure.table import read_table
 
 __all__ = ["PermutationTest", "permutation_test"]
 
@@ -46,6 +47,9 @@ def permutation_test(
     method: str = "auto",
     effort: Effort = "quick",
     seed: int | None = None,
+    missing: Missing = "error",
+    groups: Any = None,
+    blocks: int | None = None,
 ) -> PermutationTest:
     r"""Test whether x and y are independent.
 
@@ -61,6 +65,9 @@ def permutation_test(
         method: As there.
         effort: As there.
         seed: Of everything random, 0 by default.
+        missing: As there.
+        groups: Rows of one group stay together, and groups of one size are permuted.
+        blocks: So many neighbouring rows stay together, for series in time.
 
     Example:
         >>> x, y = torch.randn(2, 400, generator=torch.Generator().manual_seed(0))
@@ -68,21 +75,44 @@ def permutation_test(
         0.01
     """
     permutations = check_count("permutations", permutations)
-    told = declared(discrete, {"x": x, "y": y}, "y")
-    tx, ty = table(x, "x", discrete=told["x"], least=20), table(y, "y", discrete=told["y"], least=20)
-    aligned(x=tx, y=ty)
-    data, (cx, cy) = gather(tx, ty)
-    question = Question("mutual information", cy, cx, Columns())
+    rows = {"missing": missing, "groups": groups, "blocks": blocks}
+    table = read_table({"x": x, "y": y}, main="y", discrete=discrete, min_rows=20, **rows)
     generator = seeded(seed)
-    order = torch.randperm(len(data), generator=generator)
-    learning, testing = data.rows(order[: len(data) // 2]), data.rows(order[len(data) // 2 :][:ROWS])
-    screened = screen(learning, question, candidates(method, effort), generator, lambda part, words: None)
-    statistic = float(screened.ratio(testing).mean())
-    null = np.array(
-        [
-            float(screened.ratio(testing.paired(cy, torch.randperm(len(testing), generator=generator))).mean())
-            for _ in range(permutations)
-        ]
+    asked = views(table, "mutual information", table.of("y"), table.of("x"), (), generator=generator)
+    learning, testing = asked[0].sample.parts(2, generator)
+    testing = testing[:ROWS].sort().values
+    learned = screen(
+        [view._replace(sample=view.sample.rows(learning)) for view in asked],
+        candidates(method, effort),
+        generator,
+        lambda part, words: None,
     )
-    p_value = (1 + int((null >= statistic).sum())) / (1 + permutations)
-    return PermutationTest(p_value, statistic, null)
+    samples = [view.sample.rows(testing) for view in asked]
+    targets = [view.question.target for view in asked]
+    statistic = float(learned.ratio(samples).mean())
+    null = []
+    for _ in range(permutations):
+        order = _permuted(samples[0].groups, len(testing), generator)
+        paired = [sample.paired(target, order) for sample, target in zip(samples, targets, strict=True)]
+        null.append(float(learned.ratio(paired).mean()))
+    p_value = (1 + sum(one >= statistic for one in null)) / (1 + permutations)
+    return PermutationTest(p_value, statistic, np.array(null))
+
+
+def _permuted(groups: Tensor | None, rows: int, generator: torch.Generator) -> Tensor:
+    """An order of rows in which groups of one size have changed places."""
+    if groups is None:
+        return torch.randperm(rows, generator=generator)
+    order = torch.arange(rows)
+    sizes = groups.unique(return_counts=True)[1]
+    starts = groups.argsort(stable=True).split(sizes.tolist())
+    if len(sizes.unique()) == len(sizes):
+        raise ValueError(
+            f"groups has {len(sizes)} groups in the tested half, all of different sizes; expected some of one size, "
+            f"which can be exchanged. Pass blocks=, or leave groups out"
+        )
+    for size in sizes.unique().tolist():
+        alike = [part for part in starts if len(part) == size]
+        for i, j in enumerate(torch.randperm(len(alike), generator=generator).tolist()):
+            order[alike[i]] = alike[j]
+    return order

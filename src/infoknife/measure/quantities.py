@@ -1,33 +1,29 @@
 """The measuring functions: entropy, mutual information and total correlation of data."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from infoknife.inputs import one_of
-from infoknife.measure.answers import answer, half_of, infinite, nothing
+from infoknife.measure.answers import answer, half_of, infinite, nothing_left, unanswered
 from infoknife.measure.candidates.catalogue import EFFORTS, Effort, candidates
+from infoknife.measure.columns import Missing
 from infoknife.measure.crossfit import Measured, Progress, measure, screen
-from infoknife.measure.data import Columns, Data, Question, gather, seeded
-from infoknife.measure.declared import declared
-from infoknife.measure.estimate import UNITS, Estimate, Unit
-from infoknife.measure.relations import (
-    beside,
-    beyond,
-    dependent_columns,
-    deterministic,
-    duplicated_rows,
-    without_dependent,
-)
+from infoknife.measure.estimate import UNITS, Bound, Estimate, Unit
+from infoknife.measure.question import View, seeded, views
+from infoknife.measure.relations import dependent_columns, deterministic, without_dependent
+from infoknife.measure.series import serial_note
 from infoknife.measure.support import box, certify
-from infoknife.measure.tables import Table, aligned, table
+from infoknife.measure.table import Column, Table, read_table
 
 __all__ = ["entropy", "mutual_information", "total_correlation"]
 
-REPEATED = 0.2  # of the rows: from here on they are no accident of rounding
-FEW, REPEATS = 1000, 3  # of so few rows a measurement is repeated, and how often
+FEW_ROWS, REPEATS = 1000, 3  # of so few rows a measurement is repeated, and how often
+DISAGREE = "every density gives a value that cannot be. Look at the columns for values that are far from all others"
 
 
 def entropy(
@@ -39,6 +35,10 @@ def entropy(
     unit: Unit = "nats",
     effort: Effort = "standard",
     seed: int | None = None,
+    missing: Missing = "error",
+    groups: Any = None,
+    blocks: int | None = None,
+    weights: Any = None,
     support: Any = None,
     progress: Progress | None = None,
 ) -> Estimate:
@@ -46,19 +46,26 @@ def entropy(
 
     $\hat h(X \mid Z) = -\frac1N \sum_n \log \hat q(x_n \mid z_n)$ (`eq:knife`, `eq:cond_knife`) with densities that
     were fitted to other rows than the n-th: an upper bound of the entropy in expectation (`eq:ce_bound`). Continuous
-    columns have differential entropy, discrete ones Shannon's, and a mix of both their sum by the chain rule.
+    columns have differential entropy, discrete ones Shannon's, and a mix of both their sum by the chain rule. Of
+    rounded columns it is that of the value with uniform noise of one step; a message says what Shannon's is.
 
     Args:
-        x: Samples, one row each: numpy, torch, pandas, polars or lists; (N,) or (N, columns); continuous, discrete or
-            both kinds of columns.
+        x: Samples, one row each: numpy, torch, pandas, polars, a dictionary of columns or lists; (N,) or (N, columns);
+            columns of any kind.
         given: The variable that is conditioned on, likewise.
         method: ``"auto"`` tries many densities and averages the best; a name takes that one alone.
-        discrete: Which columns are discrete: ``None`` decides by their values, ``True`` or ``False`` is about x, and a
-            list has names of arguments or columns.
+        discrete: Which columns are discrete, where their values do not decide rightly: names of columns or of
+            arguments, or a dictionary such as ``{"age": False}``; ``True`` or ``False`` is about x.
         unit: ``"nats"`` or ``"bits"``.
         effort: ``"quick"`` tries what is in closed form, ``"standard"`` networks as well, ``"thorough"`` more of them
             for longer.
         seed: Of everything random, 0 by default: the same rows give the same answer.
+        missing: ``"error"`` refuses missing values, ``"drop"`` leaves out their rows, ``"category"`` makes gaps in
+            labels a label of their own.
+        groups: A label per row: rows of one group are never learned from and measured on at once (repeated
+            measurements, patients, bootstrapped rows).
+        blocks: The same for so many neighbouring rows, for series in time.
+        weights: How much every row counts.
         support: Ends (low, high) of a box that x cannot leave, numbers or one for each column. With them
             ``Estimate.certified_upper`` gives a bound that holds for any finite sample.
         progress: Called with the part that is done and a few words.
@@ -71,25 +78,29 @@ def entropy(
         True
     """
     _check_options(unit, method, effort)
-    told = declared(discrete, {"x": x, "given": given}, "x")
-    tx = table(x, "x", discrete=told["x"])
-    tz = None if given is None else table(given, "given", discrete=told["given"])
-    aligned(x=tx, given=tz)
-    ends = None if support is None else box(support, tx)
-    quantity = "entropy" if tz is None else "conditional entropy"
-    why = _minus_infinite(tx) or (deterministic(tz, tx) if tz is not None else None)
+    rows = {"missing": missing, "groups": groups, "blocks": blocks, "weights": weights}
+    table = read_table({"x": x, "given": given}, main="x", discrete=discrete, **rows)
+    target, known = table.of("x"), table.of("given")
+    ends = None if support is None else box(support, table)
+    quantity = "conditional entropy" if known else "entropy"
+    why = dependent_columns(table, target) or deterministic(table, known, target)
     if why is not None:
-        return infinite(-math.inf, unit, quantity, (tx, tz), why)
-    tz = None if tz is None else without_dependent(tz)
-    data, (cx, cz) = gather(tx, tz)
-    question = Question(quantity, cx, cz)
+        return infinite(-math.inf, unit, quantity, table, why)
+    notes = _about_entropy([table.columns[i] for i in target])
+    table = _with_notes(table, *notes, serial_note(table, target))
+    known = without_dependent(table, known)
+
+    def ask(generator: torch.Generator) -> list[View]:
+        return views(table, quantity, target, known, generator=generator)
+
     tell = progress or _silent
-    measured, scores = _measured(data, question, method, effort, seed, tell if ends is None else _part(tell, 0.0, 0.7))
-    estimate = answer(measured, scores, question, unit, (tx, tz), half=0.0, bound="upper")
+    estimate = _measured(
+        table, ask, method, effort, seed, tell if ends is None else _part(tell, 0.0, 0.7), unit=unit, bound="upper"
+    )
     if ends is None:
         return estimate
-    tried, generator = candidates(method, effort), seeded(seed)
-    certificate = certify(data, question, tried, ends, generator, _part(tell, 0.7, 0.3))
+    generator = seeded(seed)
+    certificate = certify(ask(generator), candidates(method, effort), ends, generator, _part(tell, 0.7, 0.3))
     tell(1.0, "done")
     return replace(estimate, certificate=certificate)
 
@@ -104,6 +115,10 @@ def mutual_information(
     unit: Unit = "nats",
     effort: Effort = "standard",
     seed: int | None = None,
+    missing: Missing = "error",
+    groups: Any = None,
+    blocks: int | None = None,
+    weights: Any = None,
     progress: Progress | None = None,
 ) -> Estimate:
     r"""Measure how much x tells about y, alone or beyond what a third variable tells.
@@ -114,17 +129,23 @@ def mutual_information(
     entropies is neither an upper nor a lower bound. The answer does not depend on the units of single columns.
 
     Args:
-        x: Samples, one row each: numpy, torch, pandas, polars or lists; (N,) or (N, columns); continuous, discrete or
-            both kinds of columns.
+        x: Samples, one row each: numpy, torch, pandas, polars, a dictionary of columns or lists; (N,) or (N, columns);
+            columns of any kind: continuous, discrete, rounded, or with atoms such as zeros.
         y: The other variable, likewise.
         given: For conditional mutual information, what is known already.
         method: ``"auto"`` tries many densities and averages the best; a name takes that one alone.
-        discrete: Which columns are discrete: ``None`` decides by their values, ``True`` or ``False`` is about y, and a
-            list has names of arguments or columns.
+        discrete: Which columns are discrete, where their values do not decide rightly: names of columns or of
+            arguments, or a dictionary such as ``{"age": False}``; ``True`` or ``False`` is about y.
         unit: ``"nats"`` or ``"bits"``.
         effort: ``"quick"`` tries what is in closed form, ``"standard"`` networks as well, ``"thorough"`` more of them
             for longer.
         seed: Of everything random, 0 by default: the same rows give the same answer.
+        missing: ``"error"`` refuses missing values, ``"drop"`` leaves out their rows, ``"category"`` makes gaps in
+            labels a label of their own.
+        groups: A label per row: rows of one group are never learned from and measured on at once (repeated
+            measurements, patients, bootstrapped rows).
+        blocks: The same for so many neighbouring rows, for series in time.
+        weights: How much every row counts.
         progress: Called with the part that is done and a few words.
 
     Example:
@@ -135,25 +156,26 @@ def mutual_information(
         True
     """
     _check_options(unit, method, effort)
-    told = declared(discrete, {"x": x, "y": y, "given": given}, "y")
-    tx, ty = table(x, "x", discrete=told["x"]), table(y, "y", discrete=told["y"])
-    tz = None if given is None else table(given, "given", discrete=told["given"])
-    aligned(x=tx, y=ty, given=tz)
-    quantity = "mutual information" if tz is None else "conditional mutual information"
-    if tz is not None:
-        (tx, of_x), (ty, of_y) = beyond(tx, tz), beyond(ty, tz)
-        if not (tx.continuous_names + tx.discrete_names and ty.continuous_names + ty.discrete_names):
-            return nothing(unit, quantity, (tx, ty, tz), of_x or of_y or "")
-    known_x, known_y = (tx, ty) if tz is None else (beside(tx, tz), beside(ty, tz))
-    why = deterministic(known_x, ty) or deterministic(known_y, tx)
+    rows = {"missing": missing, "groups": groups, "blocks": blocks, "weights": weights}
+    table = read_table({"x": x, "y": y, "given": given}, main="y", discrete=discrete, **rows)
+    first, second, known = table.of("x"), table.of("y"), table.of("given")
+    quantity = "conditional mutual information" if known else "mutual information"
+    if known:
+        (first, of_x), (second, of_y) = _unknown(table, first, known), _unknown(table, second, known)
+        if not (first and second):
+            return nothing_left(unit, quantity, table, of_x or of_y)
+    why = deterministic(table, (*first, *known), second) or deterministic(table, (*second, *known), first)
     if why is not None:
-        return infinite(math.inf, unit, quantity, (tx, ty, tz), why)
-    tz = None if tz is None else without_dependent(tz)
-    tx, ty = _ordered(without_dependent(tx, tz), without_dependent(ty, tz))
-    data, (cx, cy, cz) = gather(tx, ty, tz)
-    question = Question(quantity, cy, cx | cz, cz)
-    measured, scores = _measured(data, question, method, effort, seed, progress)
-    return answer(measured, scores, question, unit, (tx, ty, tz), half=half_of(data))
+        return infinite(math.inf, unit, quantity, table, why)
+    table = _with_notes(table, serial_note(table, first, second))
+    known = without_dependent(table, known)
+    condition, target = _ordered(table, without_dependent(table, first, known), without_dependent(table, second, known))
+
+    def ask(generator: torch.Generator) -> list[View]:
+        return views(table, quantity, target, (*condition, *known), known, generator=generator)
+
+    limit = min(table.entropy_limit(first), table.entropy_limit(second))
+    return _measured(table, ask, method, effort, seed, progress or _silent, unit=unit, limit=limit)
 
 
 def total_correlation(
@@ -164,6 +186,10 @@ def total_correlation(
     unit: Unit = "nats",
     effort: Effort = "standard",
     seed: int | None = None,
+    missing: Missing = "error",
+    groups: Any = None,
+    blocks: int | None = None,
+    weights: Any = None,
     progress: Progress | None = None,
 ) -> Estimate:
     r"""Measure how much the columns of x tell about each other: $\sum_j h(X_j) - h(X)$.
@@ -177,55 +203,75 @@ def total_correlation(
         unit: ``"nats"`` or ``"bits"``.
         effort: As in ``entropy``.
         seed: Of everything random, 0 by default.
+        missing: As in ``entropy``.
+        groups: As in ``entropy``.
+        blocks: As in ``entropy``.
+        weights: As in ``entropy``.
         progress: Called with the part that is done and a few words.
 
     Example:
         >>> x = torch.randn(2000, 3, generator=torch.Generator().manual_seed(0))
-        >>> abs(float(total_correlation(x, effort="quick"))) < 0.02
+        >>> abs(total_correlation(x, effort="quick")) < 0.02
         True
     """
     _check_options(unit, method, effort)
-    tx = table(x, "x", discrete=declared(discrete, {"x": x}, "x")["x"])
-    if tx.continuous.shape[1] + tx.discrete.shape[1] < 2:
+    rows = {"missing": missing, "groups": groups, "blocks": blocks, "weights": weights}
+    table = read_table({"x": x}, main="x", discrete=discrete, **rows)
+    target = table.of("x")
+    if len(target) < 2:
         raise ValueError("x has 1 column; expected at least 2, which can tell about each other. Pass more columns")
     quantity = "total correlation"
-    why = dependent_columns(tx)
+    why = dependent_columns(table, target)
     if why is not None:
-        return infinite(math.inf, unit, quantity, (tx,), why)
-    data, (cx,) = gather(tx)
-    question = Question(quantity, cx, Columns(), Columns(), apart=True)
-    measured, scores = _measured(data, question, method, effort, seed, progress)
-    return answer(measured, scores, question, unit, (tx,), half=half_of(data))
+        return infinite(math.inf, unit, quantity, table, why)
+
+    def ask(generator: torch.Generator) -> list[View]:
+        return views(table, quantity, target, (), (), apart=True, generator=generator)
+
+    limits = [table.columns[i].entropy_limit for i in target]
+    limit = sum(limits) - max(limits) if math.isfinite(sum(limits)) else math.inf
+    return _measured(table, ask, method, effort, seed, progress or _silent, unit=unit, limit=limit)
 
 
 def _measured(
-    data: Data, question: Question, method: str, effort: str, seed: int | None, progress: Progress | None
-) -> tuple[Measured, dict[str, float]]:
-    """Choose among the candidates and cross-fit those that matter; of few rows, several times with other folds.
-
-    The second part has the scores of all candidates.
-    """
-    generator, tell = seeded(seed), progress or _silent
-    times = REPEATS if len(data) <= FEW else 1
-    runs, scores = [], []
+    table: Table,
+    ask: Callable[[torch.Generator], list[View]],
+    method: str,
+    effort: str,
+    seed: int | None,
+    tell: Progress,
+    *,
+    unit: Unit,
+    limit: float = math.inf,
+    bound: Bound = None,
+) -> Estimate:
+    """Choose among the candidates and cross-fit those that matter; of few rows, several times with other folds."""
+    generator = seeded(seed)
+    times = REPEATS if len(table) <= FEW_ROWS else 1
+    runs: list[Measured] = []
+    scores: list[dict[str, float]] = []
     for i in range(times):
-        run, score = _run(data, question, method, effort, generator, _part(tell, i / times, 1 / times))
-        runs.append(run)
-        scores.append(score)
+        asked = ask(generator)
+        half = 0.0 if asked[0].question.reduced is None else half_of(asked[0].sample)
+        screened = screen(asked, candidates(method, effort), generator, _part(tell, i / times, 0.4 / times))
+        some = any(one.candidate.is_network for one in screened.tried)
+        count = min(EFFORTS[effort].network_folds if some else EFFORTS[effort].folds, _independent(table))
+        progress = _part(tell, (i + 0.4) / times, 0.6 / times)
+        run = measure(asked, screened, count, generator, progress, limit=limit, half=half)
+        scores.append(screened.scores)
+        runs += [] if run is None else [run]
+    question = asked[0].question
+    if not runs:
+        return unanswered(unit, question.quantity, table, DISAGREE)
     names = dict.fromkeys(name for score in scores for name in score)
     every = {name: [score[name] for score in scores if name in score] for name in names}
-    return Measured.together(runs), {name: sum(several) / len(several) for name, several in every.items()}
+    mean = {name: sum(several) / len(several) for name, several in every.items()}
+    return answer(Measured.average(runs), mean, question, unit, table, half=half, limit=limit, bound=bound)
 
 
-def _run(
-    data: Data, question: Question, method: str, effort: str, generator: torch.Generator, tell: Progress
-) -> tuple[Measured, dict[str, float]]:
-    """Choose on one division of the rows, then cross-fit those candidates that matter."""
-    screened = screen(data, question, candidates(method, effort), generator, _part(tell, 0.0, 0.4))
-    plan = EFFORTS[effort]
-    some = any(one.is_network for one in screened.candidates)
-    count = min(plan.network_folds if some else plan.folds, len(data))
-    return measure(data, question, screened.candidates, count, generator, _part(tell, 0.4, 0.6)), screened.scores
+def _independent(table: Table) -> int:
+    """How many rows, or groups of rows, can be divided."""
+    return len(table) if table.groups is None else len(np.unique(table.groups))
 
 
 def _check_options(unit: str, method: str, effort: str) -> None:
@@ -243,28 +289,53 @@ def _silent(part: float, words: str) -> None:
     """Tell nobody."""
 
 
-def _ordered(x: Table, y: Table) -> tuple[Table, Table]:
+def _with_notes(table: Table, *notes: str) -> Table:
+    return replace(table, notes=(*table.notes, *filter(None, notes)))
+
+
+def _unknown(table: Table, positions: Sequence[int], known: Sequence[int]) -> tuple[tuple[int, ...], str]:
+    """The columns that are no functions of a condition, and what was found about the last of the others."""
+    found = {i: deterministic(table, known, (i,)) for i in positions}
+    words = [why for why in found.values() if why]
+    return tuple(i for i, why in found.items() if not why), words[-1] if words else ""
+
+
+def _ordered(table: Table, x: Sequence[int], y: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The two variables, first the one that is conditioned on: in the same order however they came.
 
     The target is what has fewer columns, and of two alike the less skewed one.
     """
-    x, y = sorted((x, y), key=lambda one: (-one.continuous.shape[1], -one.discrete.shape[1], -_skew(one)))
-    return x, y
+
+    def key(positions: Sequence[int]) -> tuple[float, ...]:
+        columns = [table.columns[i] for i in positions]
+        counted = sum(column.is_counted for column in columns)
+        return counted - len(columns), -counted, -sum(map(_skew, columns))
+
+    first, second = sorted((tuple(x), tuple(y)), key=key)
+    return first, second
 
 
-def _skew(x: Table) -> float:
-    """A number that does not depend on the units of continuous columns, nor much on anything else."""
-    columns = x.continuous.double() if x.continuous_names else x.discrete.double()
-    z = (columns - columns.mean(0)) / columns.std(0)
-    return float(z.pow(3).mean(0).abs().sum())
+def _skew(column: Column) -> float:
+    """A number that does not depend on the units of a column, nor much on anything else."""
+    z = (column.values - column.values.mean()) / column.values.std()
+    return abs(float((z**3).mean()))
 
 
-def _minus_infinite(x: Table) -> str | None:
-    """Why the differential entropy of x is minus infinity, if it is."""
-    repeated = duplicated_rows(x)
-    if repeated > REPEATED:
-        return (
-            f"{repeated:.0%} of the rows of x repeat earlier ones: single points have a probability. "
-            f"Declare discrete what takes few values: discrete=True"
+def _about_entropy(columns: Sequence[Column]) -> list[str]:
+    """What the entropy of columns is that are neither continuous nor discrete."""
+    notes = []
+    mixed = [column.name for column in columns if column.kind == "mixed"]
+    uneven = [column.name for column in columns if column.kind == "rounded" and column.step is None]
+    steps = {column.name: column.step for column in columns if column.kind == "rounded" and column.step is not None}
+    if mixed:
+        notes.append(f"{', '.join(mixed)}: the entropy of which atom it is, and of the density of all other values")
+    if uneven:
+        notes.append(f"{', '.join(uneven)}: Shannon's entropy of values that repeat and are no multiples of a step")
+    if steps:
+        less = sum(map(math.log, steps.values()))
+        how = ", ".join(f"{step:.6g}" for step in dict.fromkeys(steps.values()))
+        notes.append(
+            f"{', '.join(steps)}: the entropy of the density behind multiples of {how}, with uniform noise of one step; "
+            f"Shannon's entropy of the rounded values is {abs(less):.4g} nats {'higher' if less < 0 else 'lower'}"
         )
-    return dependent_columns(x)
+    return notes

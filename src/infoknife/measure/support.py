@@ -1,6 +1,7 @@
 """Certificates for entropies of declared supports: fit on some rows, bound on others."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from torch import Tensor
 from infoknife.measure.candidates.base import Candidate
 from infoknife.measure.certificate import Certificate
 from infoknife.measure.crossfit import Progress, screen
-from infoknife.measure.data import Data, Question
-from infoknife.measure.tables import Table
+from infoknife.measure.question import View
+from infoknife.measure.table import Table
 
 __all__ = ["box", "certify"]
 
@@ -19,50 +20,52 @@ FLOOR = 0.01  # weight of the uniform density
 APART = 4  # every so many rows certify, the others fit
 
 
-def box(support: Any, x: Table) -> Tensor:
+def box(support: Any, table: Table) -> Tensor:
     """The ends (2, d) of a declared support of continuous columns, that all rows of x lie in."""
-    if not x.continuous_names or x.discrete_names:
+    columns = [column for column in table.columns if column.argument == "x"]
+    if any(column.kind != "continuous" for column in columns):
         raise ValueError(
-            f"support was declared, but {x.name} has discrete columns; expected continuous ones alone. Leave it out"
+            "support was declared, but x has columns that are not continuous; expected continuous ones alone. Leave "
+            "it out"
         )
     try:
         low, high = support
         ends = torch.as_tensor(np.stack(np.broadcast_arrays(*map(np.asarray, (low, high))))).double()
-        ends = ends.reshape(2, -1).expand(2, len(x.continuous_names))
+        ends = ends.reshape(2, -1).expand(2, len(columns))
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(
             f"support is {support!r}; expected (low, high), numbers or one for each of the "
-            f"{len(x.continuous_names)} columns, as (0, 1)"
+            f"{len(columns)} columns, as (0, 1)"
         ) from error
     if not bool((ends.isfinite().all(0) & (ends[0] < ends[1])).all()):
         raise ValueError(f"support is {support!r}; expected finite ends, low below high, as (0, 1)")
-    values = x.continuous.double()
+    values = torch.from_numpy(np.stack([column.values for column in columns], 1))
     outside = (~((values >= ends[0].to(values)) & (values <= ends[1].to(values)))).any(1)
     if bool(outside.any()):
         raise ValueError(
-            f"{x.name} leaves the declared support in {int(outside.sum())} of {len(x)} rows, the first in row "
+            f"x leaves the declared support in {int(outside.sum())} of {len(values)} rows, the first in row "
             f"{int(outside.int().argmax())}; expected all rows inside. Declare a larger support"
         )
     return ends
 
 
 def certify(
-    data: Data,
-    question: Question,
+    views: Sequence[View],
     candidates: list[Candidate],
     ends: Tensor,
     generator: torch.Generator,
     tell: Progress,
 ) -> Certificate:
     """Fit densities to three quarters of the rows, and take what the others cost under them."""
-    order = torch.randperm(len(data), generator=generator)
-    rest, apart = data.rows(order[len(data) // APART :]), data.rows(order[: len(data) // APART])
-    screened = screen(rest, question, candidates, generator, tell)
+    first, second = views[0].sample.held_out(APART, generator)
+    rest = [view._replace(sample=view.sample.rows(second)) for view in views]
+    screened = screen(rest, candidates, generator, tell)
     log_volume = float((ends[1] - ends[0]).log().sum())
-    uniform = torch.tensor(math.log(FLOOR) - log_volume).to(data.continuous)
+    uniform = torch.tensor(math.log(FLOOR) - log_volume).to(ends)
 
-    def losses(rows: Data) -> Tensor:
-        return -torch.logaddexp(screened.terms(rows)[0] + math.log1p(-FLOOR), uniform)
+    def losses(rows: Tensor) -> Tensor:
+        terms = screened.terms([view.sample.rows(rows) for view in views])
+        return -torch.logaddexp(terms[0].cpu() + math.log1p(-FLOOR), uniform)
 
-    low = float(losses(rest.rows(slice(0, 5000))).min())
-    return Certificate(losses(apart).clamp_min(low).cpu().numpy(), low, -float(uniform), log_volume)
+    low = float(losses(second[:5000]).min())
+    return Certificate(losses(first).clamp_min(low).numpy(), low, -float(uniform), log_volume)

@@ -6,7 +6,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from infoknife.measure.data import Data, Question
+from infoknife.measure.question import Question
+from infoknife.measure.table import Sample
 
 __all__ = ["Candidate", "Fitted"]
 
@@ -26,20 +27,20 @@ class Fitted(ABC):
         self.question, self.parameters, self.seen = question, parameters, seen
 
     @torch.no_grad()
-    def terms(self, data: Data) -> Tensor:
+    def terms(self, data: Sample) -> Tensor:
         r"""The two terms of the question for every row, $\log q(t \mid c)$ and $\log q(t \mid r)$: (2, N).
 
         The second is zero where an entropy is asked for.
         """
         return torch.cat([self._terms(piece) for piece in data.pieces(PIECE)], 1)
 
-    def ratio(self, data: Data) -> Tensor:
+    def ratio(self, data: Sample) -> Tensor:
         """The difference of the terms (N,)."""
         full, reduced = self.terms(data)
         return full - reduced
 
     @abstractmethod
-    def _terms(self, data: Data) -> Tensor:
+    def _terms(self, data: Sample) -> Tensor:
         """The terms (2, N) of a piece of the rows."""
 
 
@@ -49,20 +50,21 @@ class Candidate(ABC):
     name: str
     is_network: ClassVar[bool] = False  # trained by gradient: tried after the others, on fewer folds
     is_density: ClassVar[bool] = True  # of all columns, so that its likelihood can be compared with that of others
+    sees_order: ClassVar[bool] = True  # whether numbers in their order can tell it more than counted ones
 
     @property
     def family(self) -> str:
         """What users call it, whatever its coordinates."""
         return self.name.partition("-")[0]
 
-    def suits(self, data: Data, question: Question) -> bool:
+    def supports(self, data: Sample, question: Question) -> bool:
         """Whether it can answer such a question."""
         return True
 
     @abstractmethod
-    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Fit it to training rows."""
 
-    def settled(self, fitted: Fitted) -> "Candidate":
+    def with_fixed_hyperparameters(self, fitted: Fitted) -> "Candidate":
         """The same with what one fit has searched for: other fits need not search again."""
         return self

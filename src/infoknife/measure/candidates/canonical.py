@@ -17,8 +17,9 @@ from torch import Tensor, nn
 from infoknife.measure.candidates.base import Candidate, Fitted
 from infoknife.measure.candidates.mixtures import GaussianMixture, MixedFitted
 from infoknife.measure.coordinates import Coordinates, Ranks, Standard, normal
-from infoknife.measure.data import Columns, Data, Question
 from infoknife.measure.features import Additive, Features, Polynomial, Radial, hessian_directions
+from infoknife.measure.question import Question
+from infoknife.measure.table import Part, Sample
 
 __all__ = ["Canonical", "dependence"]
 
@@ -35,13 +36,13 @@ ROTATIONS = 10  # pairings of rows that stand for independence
 class _Side(NamedTuple):
     """Canonical features of one variable: coordinates, functions and their weights."""
 
-    columns: Columns
+    columns: Part
     coordinates: Coordinates
     features: Features
     mean: Tensor
     weights: Tensor  # F k
 
-    def __call__(self, data: Data) -> Tensor:
+    def __call__(self, data: Sample) -> Tensor:
         u = _near(self.coordinates, data.continuous[:, self.columns.continuous])
         return (self.features(u) - self.mean) @ self.weights  # N k
 
@@ -59,7 +60,7 @@ class _CanonicalFitted(Fitted):
         super().__init__(question, model.parameters + sum(side.weights.numel() for side in sides), seen)
         self.way, self.sides, self.model = way, sides, model
 
-    def _terms(self, data: Data) -> Tensor:
+    def _terms(self, data: Sample) -> Tensor:
         return self.model.terms(_features(self.sides, data))
 
 
@@ -81,16 +82,16 @@ class Canonical(Candidate):
     ) -> None:
         self.ways, self.pairs, self.kernels = ways, pairs, kernels
 
-    def suits(self, data: Data, question: Question) -> bool:
+    def supports(self, data: Sample, question: Question) -> bool:
         """Two continuous variables with three columns or more, nothing given."""
         both = (question.target, question.condition)
         continuous = all(side.continuous and not side.discrete for side in both)
-        return continuous and question.reduced == Columns() and data.continuous.shape[1] > 2 and len(data) >= LEAST
+        return continuous and question.reduced == Part() and data.continuous.shape[1] > 2 and len(data) >= LEAST
 
-    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Three quarters of the rows find features, in several ways; the others choose one way and are measured."""
-        order = torch.randperm(len(data), generator=generator)
-        finding, seen = data.rows(order[len(data) // 4 :]), order[: len(data) // 4]
+        seen, others = data.held_out(4, generator)
+        finding = data.rows(others)
         rest = data.rows(seen)
         best, chosen = -math.inf, None
         for way in self.ways or WAYS:
@@ -106,14 +107,14 @@ class Canonical(Candidate):
         model = GaussianMixture(self.name, normal, kernels).fit(features, _pair(chosen[1]), generator)
         return _CanonicalFitted(question, *chosen, model, seen)
 
-    def settled(self, fitted: Fitted) -> Candidate:
+    def with_fixed_hyperparameters(self, fitted: Fitted) -> Candidate:
         """With the way, the number of pairs and the number of kernels that were found."""
         assert isinstance(fitted, _CanonicalFitted)
         assert isinstance(fitted.model, MixedFitted)
         return Canonical((fitted.way,), fitted.sides[0].weights.shape[1], fitted.model.kernels)
 
     def _parts(self, sides: Sides) -> list[Sides]:
-        """The first pairs of features: as many as were settled, or every number of them."""
+        """The first pairs of features: as many as were fixed, or every number of them."""
         most = sides[0].weights.shape[1]
         return [_first(sides, pairs) for pairs in ([self.pairs] if self.pairs else range(1, most + 1))]
 
@@ -131,7 +132,7 @@ def dependence(own: Tensor, paired: Tensor) -> Tensor:
     return -nn.functional.softplus(-own) - nn.functional.softplus(paired).mean(0)
 
 
-def _canonical(data: Data, question: Question, way: Way, anyway: bool) -> Sides | None:
+def _canonical(data: Sample, question: Question, way: Way, anyway: bool) -> Sides | None:
     """Canonical features in some coordinates, of some functions.
 
     ``None`` if there are too few rows for them, unless they are taken anyway: a fold may lack a row or two.
@@ -242,11 +243,11 @@ def _first(sides: Sides, pairs: int) -> Sides:
     return first, second
 
 
-def _features(sides: Sides, data: Data) -> Data:
+def _features(sides: Sides, data: Sample) -> Sample:
     values = torch.cat([side(data) for side in sides], 1)
-    return Data(values, torch.empty(len(values), 0, dtype=torch.long, device=values.device), ())
+    return Sample(values, torch.empty(len(values), 0, dtype=torch.long, device=values.device), ())
 
 
 def _pair(sides: Sides) -> Question:
     k = sides[0].weights.shape[1]
-    return Question("mutual information", Columns(tuple(range(k, 2 * k))), Columns(tuple(range(k))), Columns())
+    return Question("mutual information", Part(tuple(range(k, 2 * k))), Part(tuple(range(k))), Part())

@@ -9,7 +9,8 @@ from torch import Tensor
 from infoknife.densities.start import precision_factor
 from infoknife.measure.candidates.base import Candidate, Fitted
 from infoknife.measure.coordinates import Normal, Standard
-from infoknife.measure.data import Data, Question
+from infoknife.measure.question import Question
+from infoknife.measure.table import Sample
 
 __all__ = ["Elliptical"]
 
@@ -26,19 +27,19 @@ class Elliptical(Candidate):
 
     name = "elliptical"
 
-    def suits(self, data: Data, question: Question) -> bool:
+    def supports(self, data: Sample, question: Question) -> bool:
         """Entropy of two continuous columns or more, nothing given."""
         alone = not question.condition and question.reduced is None and not question.target.discrete
         return alone and len(question.target.continuous) > 1 and len(data) >= LEAST
 
-    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Take centre and covariance of the training rows, and the quantiles of their distances."""
         return _EllipticalFitted(data, question)
 
 
 @final
 class _EllipticalFitted(Fitted):
-    def __init__(self, data: Data, question: Question) -> None:
+    def __init__(self, data: Sample, question: Question) -> None:
         d = data.continuous.shape[1]
         super().__init__(question, d * (d + 3) // 2)
         self.standard = Standard().fit(data.continuous)
@@ -50,7 +51,7 @@ class _EllipticalFitted(Fitted):
     def _radius(self, u: Tensor) -> Tensor:
         return ((u - self.centre) @ self.factor.T).norm(dim=1, keepdim=True)  # N 1
 
-    def _terms(self, data: Data) -> Tensor:
+    def _terms(self, data: Sample) -> Tensor:
         u, log_slopes = self.standard(data.continuous)
         d, r = u.shape[1], self._radius(u)
         v, log_slope = self.radial(r)

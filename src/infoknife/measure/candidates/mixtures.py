@@ -1,7 +1,7 @@
 """Candidates whose every marginal is in closed form: one Gaussian, Student's distribution, Gaussian mixtures."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import final
 
 import torch
@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from infoknife.densities.start import precision_factor, seeds
 from infoknife.measure.candidates.base import Candidate, Fitted
 from infoknife.measure.coordinates import Coordinates, Student, normal, standard
-from infoknife.measure.data import Columns, Data, Question
 from infoknife.measure.mixed import Mixed
+from infoknife.measure.question import Question
+from infoknife.measure.table import Part, Sample
 
 __all__ = ["Counts", "GaussianKernel", "GaussianMixture", "MixedFitted", "StudentKernel"]
 
@@ -37,11 +38,20 @@ class MixedFitted(Fitted):
         super().__init__(question, mixed.parameters)
         self.mixed, self.coordinates, self.kernels = mixed, coordinates, kernels
 
-    def _terms(self, data: Data) -> Tensor:
+    def _terms(self, data: Sample) -> Tensor:
         u, log_slopes = self.coordinates(data.continuous)
 
-        def log_prob(columns: Columns) -> Tensor:
-            return self.mixed.log_prob(u, data.discrete, columns) + log_slopes[:, columns.continuous].sum(1)
+        def of_rows(columns: Part, rows: Tensor | slice) -> Tensor:
+            slopes = log_slopes[rows][:, columns.continuous].sum(1)
+            return self.mixed.log_prob(u[rows], data.discrete[rows], columns) + slopes
+
+        def log_prob(columns: Part) -> Tensor:
+            if data.hidden is None:
+                return of_rows(columns, slice(None))
+            found = u.new_zeros(len(u))
+            for rows, part in _without_hidden(columns, data.hidden):
+                found[rows] = of_rows(part, rows)
+            return found
 
         t, c, r = self.question.target, self.question.condition, self.question.reduced
         full = log_prob(t | c) - log_prob(c)
@@ -50,8 +60,19 @@ class MixedFitted(Fitted):
         return torch.stack([full, torch.zeros_like(full) if r is None else log_prob(t | r) - log_prob(r)])
 
 
-def _singles(columns: Columns) -> list[Columns]:
-    return [Columns((j,)) for j in columns.continuous] + [Columns((), (j,)) for j in columns.discrete]
+def _without_hidden(columns: Part, hidden: Tensor) -> Iterator[tuple[Tensor, Part]]:
+    """Rows in which the same continuous columns are noise in place of an atom, and the columns without these."""
+    if not columns.continuous:
+        yield torch.arange(len(hidden)), columns
+        return
+    patterns, pattern = hidden[:, columns.continuous].unique(dim=0, return_inverse=True)
+    for i, noise in enumerate(patterns.tolist()):
+        there = tuple(j for j, is_noise in zip(columns.continuous, noise, strict=True) if not is_noise)
+        yield (pattern == i).nonzero().flatten(), Part(there, columns.discrete)
+
+
+def _singles(columns: Part) -> list[Part]:
+    return [Part((j,)) for j in columns.continuous] + [Part((), (j,)) for j in columns.discrete]
 
 
 @final
@@ -78,7 +99,7 @@ class GaussianKernel(Candidate):
         self.name, self.coordinates, self.prior = name, coordinates, prior
         self.together, self.is_shrunk = together, is_shrunk
 
-    def suits(self, data: Data, question: Question) -> bool:
+    def supports(self, data: Sample, question: Question) -> bool:
         """Combinations need discrete columns, coordinates continuous ones, and shrinking few rows."""
         d, several = data.continuous.shape[1], bool(data.levels)
         if self.together:
@@ -87,7 +108,7 @@ class GaussianKernel(Candidate):
             return d > 0 and several
         return len(data) < THIN * d if self.is_shrunk else d > 0
 
-    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Fit it to training rows, in closed form."""
         coordinates = self.coordinates(question).fit(data.continuous)
         u, _ = coordinates(data.continuous)
@@ -102,12 +123,13 @@ class Counts(Candidate):
     """How often every combination of discrete values occurs, for discrete columns alone."""
 
     name = "counts"
+    sees_order = False
 
-    def suits(self, data: Data, question: Question) -> bool:
+    def supports(self, data: Sample, question: Question) -> bool:
         """Only discrete columns."""
         return data.continuous.shape[1] == 0
 
-    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Count, and smooth a little."""
         mixed = Mixed.of_masses(cells(data), data.continuous, data.discrete, data.levels, prior=math.inf)
         return MixedFitted(question, mixed, standard(question).fit(data.continuous))
@@ -126,11 +148,11 @@ class StudentKernel(Candidate):
     def __init__(self, name: str, ranked: bool, degrees: tuple[float, ...] = DEGREES) -> None:
         self.name, self.ranked, self.degrees = name, ranked, degrees
 
-    def suits(self, data: Data, question: Question) -> bool:
+    def supports(self, data: Sample, question: Question) -> bool:
         """It needs continuous columns; in one dimension ranks leave nothing to learn."""
         return data.continuous.shape[1] > (1 if self.ranked else 0)
 
-    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Fit it to training rows: fewer degrees of freedom as long as the rows become more likely."""
         ranks = normal(question).fit(data.continuous)
         best, likely = None, -math.inf
@@ -143,13 +165,13 @@ class StudentKernel(Candidate):
         assert best is not None
         return best
 
-    def settled(self, fitted: Fitted) -> Candidate:
+    def with_fixed_hyperparameters(self, fitted: Fitted) -> Candidate:
         """With the degrees of freedom that were found."""
         assert isinstance(fitted, MixedFitted)
         assert fitted.mixed.df is not None
         return StudentKernel(self.name, self.ranked, (fitted.mixed.df,))
 
-    def _fitted(self, data: Data, question: Question, df: float, ranks: Coordinates) -> MixedFitted:
+    def _fitted(self, data: Sample, question: Question, df: float, ranks: Coordinates) -> MixedFitted:
         coordinates = Student(df, ranks) if self.ranked else standard(question).fit(data.continuous)
         u, _ = coordinates(data.continuous)
         start, _ = ranks(data.continuous)  # correlations that outliers do not move
@@ -172,16 +194,16 @@ class GaussianMixture(Candidate):
     def __init__(self, name: str, coordinates: Choose, kernels: int | None = None) -> None:
         self.name, self.coordinates, self.kernels = name, coordinates, kernels
 
-    def suits(self, data: Data, question: Question) -> bool:
+    def supports(self, data: Sample, question: Question) -> bool:
         """A mixture needs a continuous column."""
         return data.continuous.shape[1] > 0
 
-    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Fit it to training rows; a quarter of them chooses the number of kernels, then all are used."""
         if self.kernels is not None:
             return self._fitted(data, question, self.kernels, generator)
-        order = torch.randperm(len(data), generator=generator)[:SEARCH]
-        held, train = data.rows(order[: len(order) // 4]), data.rows(order[len(order) // 4 :])
+        first, second = data.held_out(4, generator)
+        held, train = data.rows(first[: SEARCH // 4]), data.rows(second[: 3 * SEARCH // 4])
         best, kernels, K, waited = -math.inf, 1, 1, 0
         while waited < PATIENCE and K <= MOST and 2 * K * (data.continuous.shape[1] + 1) <= len(train):
             likely = float(self._fitted(train, question, K, generator, roughly=True).terms(held)[0].mean())
@@ -189,13 +211,13 @@ class GaussianMixture(Candidate):
             K *= 2
         return self._fitted(data, question, kernels, generator)
 
-    def settled(self, fitted: Fitted) -> Candidate:
+    def with_fixed_hyperparameters(self, fitted: Fitted) -> Candidate:
         """With the number of kernels that was found."""
         assert isinstance(fitted, MixedFitted)
         return GaussianMixture(self.name, self.coordinates, fitted.kernels)
 
     def _fitted(
-        self, data: Data, question: Question, kernels: int, generator: torch.Generator, roughly: bool = False
+        self, data: Sample, question: Question, kernels: int, generator: torch.Generator, roughly: bool = False
     ) -> MixedFitted:
         coordinates = self.coordinates(question).fit(data.continuous)
         u, _ = coordinates(data.continuous)
@@ -210,17 +232,17 @@ class GaussianMixture(Candidate):
         return MixedFitted(question, mixed[0], coordinates, kernels)
 
 
-def _stepped(mixed: Mixed, u: Tensor, data: Data, prior: float, steps: int) -> Mixed:
+def _stepped(mixed: Mixed, u: Tensor, data: Sample, prior: float, steps: int) -> Mixed:
     for _ in range(steps):
         mixed = mixed.step(u, data.discrete, prior=prior)
     return mixed
 
 
-def _every(data: Data) -> Columns:
-    return Columns(tuple(range(data.continuous.shape[1])), tuple(range(len(data.levels))))
+def _every(data: Sample) -> Part:
+    return Part(tuple(range(data.continuous.shape[1])), tuple(range(len(data.levels))))
 
 
-def cells(data: Data) -> Tensor:
+def cells(data: Sample) -> Tensor:
     """Which rows have which combination of discrete values: ones and zeros (combinations, N).
 
     The most frequent combinations get a row of their own. The others share one, and those that occur once as well.

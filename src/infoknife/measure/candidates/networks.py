@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from infoknife.densities import Density
 from infoknife.measure.candidates.base import Candidate, Fitted
 from infoknife.measure.coordinates import Coordinates, normal
-from infoknife.measure.data import Columns, Data, Question
+from infoknife.measure.question import Question
+from infoknife.measure.table import Part, Sample
 from infoknife.nn import MLP
 from infoknife.training import cosine, fit
 
@@ -59,7 +60,7 @@ class _Network(Candidate):
         return module
 
     @abstractmethod
-    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Fit it to training rows."""
 
 
@@ -78,11 +79,11 @@ class NetworkDensity(_Network):
         super().__init__(steps, lr)
         self.name, self.build = name, build
 
-    def suits(self, data: Data, question: Question) -> bool:
+    def supports(self, data: Sample, question: Question) -> bool:
         """A continuous target, and rows enough to hold some out."""
         return bool(question.target.continuous) and not question.target.discrete and len(data) >= LEAST
 
-    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Train one density for every term of the question."""
         coordinates = normal(question).fit(data.continuous)
         u = coordinates(data.continuous)[0].float()
@@ -102,12 +103,12 @@ class NetworkDensity(_Network):
 @final
 class _DensityFitted(Fitted):
     def __init__(
-        self, question: Question, coordinates: Coordinates, conditions: list[Columns], densities: list[Density]
+        self, question: Question, coordinates: Coordinates, conditions: list[Part], densities: list[Density]
     ) -> None:
         super().__init__(question, sum(p.numel() for one in densities for p in one.parameters()))
         self.coordinates, self.conditions, self.densities = coordinates, conditions, densities
 
-    def _terms(self, data: Data) -> Tensor:
+    def _terms(self, data: Sample) -> Tensor:
         u, log_slopes = self.coordinates(data.continuous)
         columns = self.question.target.continuous
         log_slope, t = log_slopes[:, columns].sum(1), u[:, columns].float()
@@ -126,14 +127,14 @@ class Classifier(_Network):
 
     name = "classifier"
 
-    def suits(self, data: Data, question: Question) -> bool:
+    def supports(self, data: Sample, question: Question) -> bool:
         """A discrete target of a few classes, and a condition with numbers in it."""
         target = question.target
         classes = math.prod(data.levels[j] for j in target.discrete)
         numbers = bool(question.condition.continuous)
         return not target.continuous and classes <= LABELS and numbers and not question.apart and len(data) >= LEAST
 
-    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Train one classifier for every condition; without one the frequencies answer."""
         coordinates = normal(question).fit(data.continuous)
         u = coordinates(data.continuous)[0].float()
@@ -157,9 +158,9 @@ class _ClassesFitted(Fitted):
         super().__init__(question, sum(p.numel() for one in models for p in one.parameters()))
         self.coordinates, self.models = coordinates, models
 
-    def _terms(self, data: Data) -> Tensor:
+    def _terms(self, data: Sample) -> Tensor:
         u, labels = self.coordinates(data.continuous)[0].float(), _labels(data, self.question.target)
-        conditions = (self.question.condition, self.question.reduced or Columns())
+        conditions = (self.question.condition, self.question.reduced or Part())
         full, reduced = (
             -model(_condition(u, data, columns), labels, reduce=False).double()
             for model, columns in zip(self.models, conditions, strict=True)
@@ -207,7 +208,7 @@ def _seeded(generator: torch.Generator) -> Iterator[None]:
         yield
 
 
-def _labels(data: Data, target: Columns) -> Tensor:
+def _labels(data: Sample, target: Part) -> Tensor:
     """One code for all discrete columns of the target (N,)."""
     codes = torch.zeros(len(data), dtype=torch.long, device=data.discrete.device)
     for j in target.discrete:
@@ -215,7 +216,7 @@ def _labels(data: Data, target: Columns) -> Tensor:
     return codes
 
 
-def _condition(u: Tensor, data: Data, columns: Columns) -> Tensor:
+def _condition(u: Tensor, data: Sample, columns: Part) -> Tensor:
     """The columns of a condition as numbers: coordinates, and ones and zeros for classes (N, v)."""
     ones = [nn.functional.one_hot(data.discrete[:, j], data.levels[j]).to(u) for j in columns.discrete]
     return torch.cat([u[:, columns.continuous], *ones], 1)

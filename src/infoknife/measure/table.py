@@ -1,0 +1,571 @@
+"""The columns of a measurement, checked and named, and the numbers that densities see of them.
+
+A `Table` has all columns of all arguments, each with its kind. A `Sample` is one view of its rows for one question:
+continuous columns, and codes of what is counted. Where numbers have few different values there are two views, with
+these counted or in their order, dithered; densities of either are comparable.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from infoknife.inputs import check_count
+from infoknife.measure.columns import MIN_ROWS, Missing, Values, discard_missing, read_argument
+from infoknife.measure.kinds import Kind, KindName, cell_widths, find_kind, merge_rounding, pull_in_outliers
+
+__all__ = ["Column", "Part", "Sample", "Table", "read_table"]
+
+REPEATED_ROWS = 0.01  # of the rows: so many copies are no accident
+MOST_COPIES = 4  # rows that weights may make of one on average
+FILL_DISTANCE = 2.0  # spans of the other values that an atom must lie apart to look like a fill value
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A checked column.
+
+    Args:
+        name: What the user calls it.
+        argument: The argument that it is part of.
+        kind: ``"continuous"``, ``"discrete"``, ``"rounded"`` or ``"mixed"``.
+        why: How that shows, in words.
+        values: Its numbers (N,); of labels, their codes.
+        epsilon: The relative precision of the numbers as they came.
+        step: What all values are multiples of, if they are.
+        codes: Of values that are counted, or of the atoms of a mixed column (0 for other values); or ``None``.
+        labels: What the codes stand for.
+        is_ordered: Whether the values are numbers that may be taken in their order.
+        is_declared: Whether the caller decided the kind.
+    """
+
+    name: str
+    argument: str
+    kind: KindName
+    why: str
+    values: NDArray[np.float64]
+    epsilon: float = np.finfo(np.float64).eps
+    step: float | None = None
+    codes: NDArray[np.int64] | None = None
+    labels: tuple[Any, ...] = ()
+    is_ordered: bool = True
+    is_declared: bool = False
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether every value can be counted."""
+        return self.codes is not None and self.kind != "mixed"
+
+    @property
+    def entropy_limit(self) -> float:
+        """The entropy of its values in nats, which no information about it can exceed; infinite if continuous."""
+        if self.kind not in ("discrete", "rounded"):
+            return float("inf")
+        counts = np.unique(self.values, return_counts=True)[1]
+        p = counts / counts.sum()
+        return float(-(p * np.log(p)).sum()) + (len(counts) - 1) / (2 * len(self.values))
+
+    def rows(self, kept: NDArray[Any]) -> "Column":
+        """Some of the rows."""
+        return replace(self, values=self.values[kept], codes=None if self.codes is None else self.codes[kept])
+
+
+class Part(NamedTuple):
+    """Some of a sample's columns, by position: continuous ones and discrete ones."""
+
+    continuous: tuple[int, ...] = ()
+    discrete: tuple[int, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.continuous or self.discrete)
+
+    def __or__(self, other: Self) -> "Part":
+        return Part(
+            tuple(sorted({*self.continuous, *other.continuous})), tuple(sorted({*self.discrete, *other.discrete}))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows as densities see them.
+
+    Args:
+        continuous: The continuous columns (N, d) in double precision.
+        discrete: The codes of the discrete columns (N, k), from 0.
+        levels: How many codes each discrete column has.
+        hidden: Where a continuous value is noise in place of an atom (N, d), ``None`` for nowhere.
+        shift: What is added to log-densities of the target (N,), so that those of all views are comparable.
+        groups: Rows of the same group stay together when rows are divided (N,); ``None``: every row by itself.
+    """
+
+    continuous: Tensor
+    discrete: Tensor
+    levels: tuple[int, ...]
+    hidden: Tensor | None = None
+    shift: Tensor | None = None
+    groups: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.continuous)
+
+    def rows(self, index: Tensor | slice) -> "Sample":
+        """Some of the rows."""
+        hidden, shift, groups = (None if one is None else one[index] for one in (self.hidden, self.shift, self.groups))
+        return Sample(self.continuous[index], self.discrete[index], self.levels, hidden, shift, groups)
+
+    def paired(self, part: Part, order: Tensor) -> "Sample":
+        """The rows with some columns taken from other rows: what independence would look like."""
+        continuous, discrete = self.continuous.clone(), self.discrete.clone()
+        continuous[:, part.continuous] = continuous[order][:, part.continuous]
+        discrete[:, part.discrete] = discrete[order][:, part.discrete]
+        hidden = None
+        if self.hidden is not None:
+            hidden = self.hidden.clone()
+            hidden[:, part.continuous] = hidden[order][:, part.continuous]
+        return replace(self, continuous=continuous, discrete=discrete, hidden=hidden)
+
+    def pieces(self, size: int) -> Iterator["Sample"]:
+        """All rows in order, at most ``size`` at a time."""
+        return (self.rows(slice(i, i + size)) for i in range(0, len(self), size))
+
+    def parts(self, count: int, generator: torch.Generator) -> list[Tensor]:
+        """Divide the rows at random into parts that are as equal as can be: the row numbers of each.
+
+        Example:
+            >>> sample = Sample(torch.zeros(10, 1), torch.zeros(10, 0).long(), ())
+            >>> [len(part) for part in sample.parts(3, torch.Generator().manual_seed(0))]
+            [4, 3, 3]
+        """
+        if self.groups is None:
+            return list(torch.randperm(len(self), generator=generator).tensor_split(count))
+        _, group, sizes = self.groups.unique(return_inverse=True, return_counts=True)
+        order = torch.randperm(len(sizes), generator=generator)
+        middles = (sizes[order].cumsum(0) - sizes[order] / 2) / len(self)  # where a group lies in the row of all
+        part = torch.empty_like(order)
+        part[order] = (middles * count).long().clamp_max(count - 1)
+        shuffled = torch.randperm(len(self), generator=generator)
+        return [shuffled[part[group[shuffled]] == i] for i in range(count)]
+
+    def held_out(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Divide the rows at random: one part of ``count``, and all others."""
+        first, *others = self.parts(count, generator)
+        return first, torch.cat(others)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """All columns of a measurement.
+
+    Args:
+        columns: The columns, all with N rows.
+        kept: Which of the rows that came in are left, as row numbers (N,); a row number may come several times.
+        came: How many rows came in.
+        groups: Rows that stay together (N,), or ``None``.
+        distinct: Row numbers of rows that do not repeat an earlier one.
+        notes: What a reader of the answer should know about the columns.
+        device: Where samples are.
+    """
+
+    columns: tuple[Column, ...]
+    kept: NDArray[np.int64]
+    came: int
+    groups: NDArray[np.int64] | None
+    distinct: NDArray[np.int64]
+    notes: tuple[str, ...] = ()
+    device: torch.device | None = None
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def of(self, argument: str) -> tuple[int, ...]:
+        """The positions of an argument's columns."""
+        return tuple(i for i, column in enumerate(self.columns) if column.argument == argument)
+
+    def names(self, positions: Sequence[int]) -> str:
+        """The names of some columns, the first few of many."""
+        names = [self.columns[i].name for i in positions]
+        return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+    @cached_property
+    def has_two_views(self) -> bool:
+        """Whether some numbers can be counted, and taken in their order as well."""
+        return any(_has_two_views(column) for column in self.columns)
+
+    def entropy_limit(self, positions: Sequence[int]) -> float:
+        """What no information about some columns can exceed, in nats."""
+        return sum(self.columns[i].entropy_limit for i in positions)
+
+    def sample(
+        self, target: Sequence[int], *, counted: bool, by_step: bool, generator: torch.Generator
+    ) -> tuple[Sample, list[Part]]:
+        """Return a view of the rows, and the place of every column in it.
+
+        Args:
+            target: Columns whose density is asked for.
+            counted: Whether numbers with few values are counted, not taken in their order.
+            by_step: Whether cells are a step wide, as an entropy needs it, and not as wide as neighbours allow.
+            generator: Of the dither.
+        """
+        rng = np.random.default_rng(int(torch.randint(2**62, (), generator=generator)))
+        numbers: list[NDArray[np.float64]] = []
+        hidden: list[NDArray[np.bool_]] = []
+        codes: list[NDArray[np.int64]] = []
+        levels, places = [], []
+        shift = np.zeros(len(self))
+        for i, column in enumerate(self.columns):
+            is_code = column.is_counted and (counted or not _has_two_views(column))
+            widths = cell_widths(column.values, column.step if by_step else None) if _is_dithered(column) else None
+            place = Part()
+            if column.codes is not None and (is_code or column.kind == "mixed"):
+                place |= Part((), (len(codes),))
+                codes.append(column.codes)
+                levels.append(len(column.labels))
+            if not is_code:
+                place |= Part((len(numbers),))
+                dithered, noise = _dithered(column, widths, rng)
+                numbers.append(dithered)
+                hidden.append(noise)
+            if i in target and widths is not None:
+                shift += _shift(column, is_code, widths)
+            places.append(place)
+        sample = Sample(
+            self._tensor(np.stack(numbers, 1) if numbers else np.empty((len(self), 0))),
+            self._tensor(np.stack(codes, 1) if codes else np.empty((len(self), 0), dtype=np.int64)),
+            tuple(levels),
+            self._tensor(np.stack(hidden, 1)) if np.any(hidden) else None,
+            self._tensor(shift) if shift.any() else None,
+            None if self.groups is None else torch.from_numpy(self.groups),
+        )
+        return sample, places
+
+    def _tensor(self, values: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(values).to(self.device)
+
+
+def _has_two_views(column: Column) -> bool:
+    return column.is_counted and column.is_ordered and not column.is_declared and len(column.labels) > 2
+
+
+def _is_dithered(column: Column) -> bool:
+    return column.is_ordered and column.kind != "continuous"
+
+
+def _dithered(
+    column: Column, widths: NDArray[np.float64] | None, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The numbers of a column without ties, and where they stand in place of an atom."""
+    values, nowhere = column.values, np.zeros(len(column.values), dtype=bool)
+    if column.kind == "mixed":
+        assert column.codes is not None
+        atom = column.codes > 0
+        rest = np.sort(values[~atom])
+        rest = rest + (rng.random(len(rest)) - 0.5) * cell_widths(rest, column.step) * _ties(rest)
+        filled = values.copy()
+        filled[~atom] = rest[np.argsort(np.argsort(values[~atom], kind="stable"))]
+        filled[atom] = np.quantile(rest, rng.random(int(atom.sum())))  # as the others are, but without a meaning
+        return filled, atom
+    if widths is None:
+        ties = _ties(values)
+        return (values if not ties.any() else values + (rng.random(len(values)) - 0.5) * cell_widths(values) * ties), (
+            nowhere
+        )
+    return values + (rng.random(len(values)) - 0.5) * widths, nowhere
+
+
+def _ties(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which values occur more than once."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return counts[place] > 1
+
+
+def _shift(column: Column, is_code: bool, widths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What makes log-densities of a target's column those of its kind: of counts if discrete, of numbers if not.
+
+    Values that repeat and are no multiples of a step have no density either, however they are spread.
+    """
+    if column.kind == "discrete" or (column.kind == "rounded" and column.step is None):
+        return np.zeros_like(widths) if is_code else np.log(widths)
+    return -np.log(widths) if is_code else np.zeros_like(widths)
+
+
+# from arguments to a table
+
+
+def read_table(
+    arguments: Mapping[str, Any],
+    *,
+    main: str,
+    discrete: Any = None,
+    missing: Missing = "error",
+    groups: Any = None,
+    blocks: int | None = None,
+    weights: Any = None,
+    min_rows: int = MIN_ROWS,
+) -> Table:
+    """Check the arguments of a measuring function, and find the kind of every column.
+
+    Args:
+        arguments: What was passed, by name; ``None`` was not.
+        main: The argument that a bare ``discrete=True`` or ``False`` is about.
+        discrete: Which columns are discrete: names of columns or arguments, positions in the main argument, or a
+            dictionary of truth values; others are decided by their values.
+        missing: ``"error"``, ``"drop"`` or ``"category"``.
+        groups: A label per row (N,): rows of one group stay together when rows are divided.
+        blocks: So many neighbouring rows stay together.
+        weights: How much every row counts (N,).
+        min_rows: The least number of rows.
+
+    Example:
+        >>> table = read_table({"x": [1.5, 2.5, 3.25] * 4, "y": ["a", "b"] * 6}, main="y")
+        >>> [(column.name, column.kind) for column in table.columns]
+        [('x', 'discrete'), ('y', 'discrete')]
+    """
+    brought = [one for name, value in arguments.items() if value is not None for one in read_argument(value, name)]
+    rows = _check_aligned(brought)
+    declared = _declared(discrete, brought, main)
+    left, there, notes = discard_missing(brought, missing)
+    if there.sum() < max(min_rows, 1):
+        of = f" without missing values, of {rows}" if there.sum() < rows else ""
+        raise ValueError(
+            f"{brought[0].argument} has {there.sum() or 'no'} rows{of}; expected at least {max(min_rows, 1)}. "
+            f"Collect more samples"
+        )
+    kept = np.flatnonzero(there)
+    together = _groups(groups, blocks, rows, there)
+    if weights is not None:
+        index = _copies(weights, rows, there)
+        left, kept = [one.rows(index) for one in left], kept[index]
+        together = index if together is None else together[index]
+    checked = [_checked(one, declared.get(i)) for i, one in enumerate(left)]
+    first, place, counts = _distinct_rows(left)
+    columns = [column for column, _ in checked]
+    are_copies = weights is None and _are_copies(columns, first, counts)
+    if are_copies:
+        columns = [_without_copies(column, first) for column in columns]
+    notes += [words for one, (_, far) in zip(left, checked, strict=True) for words in (one.note, far) if words]
+    notes += [words for column in columns if (words := _fill_value(column))]
+    if are_copies:
+        notes.append(
+            f"{1 - len(first) / len(kept):.0%} of the rows repeat earlier ones in all columns. Copies are kept together "
+            f"when rows are divided; measure every row once, or pass groups= if these are repeated measurements"
+        )
+        together = place if together is None else together
+    device = next((value.device for value in arguments.values() if isinstance(value, Tensor)), None)
+    return Table(tuple(columns), kept, rows, together, first, tuple(notes), device)
+
+
+def _check_aligned(columns: Sequence[Values]) -> int:
+    first = columns[0]
+    for one in columns:
+        if len(one) != len(first):
+            raise ValueError(
+                f"{one.argument} has {len(one)} rows; expected {len(first)}, as many as {first.argument}: one row per "
+                f"sample in each"
+            )
+    return len(first)
+
+
+def _declared(discrete: Any, columns: Sequence[Values], main: str) -> dict[int, bool]:
+    """Whether columns are discrete, by position, of those that are declared."""
+    if discrete is None:
+        return {}
+    if isinstance(discrete, (bool, np.bool_)):
+        return {i: bool(discrete) for i, one in enumerate(columns) if one.argument == main}
+    if isinstance(discrete, Mapping):
+        found: dict[int, bool] = {}
+        for key, value in discrete.items():
+            if isinstance(value, (bool, np.bool_)):
+                found |= dict.fromkeys(_named(key, columns, main), bool(value))
+            elif value is not None:
+                inside = _named(key, columns, main)
+                keys = [value] if isinstance(value, (str, Integral)) else list(value)
+                found |= {i: True for one in keys for i in _named(one, columns, str(key)) if i in inside}
+        return found
+    if not isinstance(discrete, (str, Integral)) and not hasattr(discrete, "__iter__"):
+        raise TypeError(
+            f"discrete is a {type(discrete).__name__}; expected None, True, False, names of columns or arguments, or a "
+            f"dictionary such as {{{columns[0].name!r}: False}}"
+        )
+    keys = [discrete] if isinstance(discrete, (str, Integral)) else list(discrete)
+    return {i: True for key in keys for i in _named(key, columns, main)}
+
+
+def _named(key: Any, columns: Sequence[Values], main: str) -> list[int]:
+    """The positions of the columns that a key names: a column, an argument, or a position in the main argument."""
+    if isinstance(key, (bool, np.bool_)) or not isinstance(key, (str, Integral)):
+        raise TypeError(
+            f"discrete has {key!r}; expected names of columns or arguments, or positions from 0. For a mask pass the "
+            f"positions where it is true"
+        )
+    found = [i for i, one in enumerate(columns) if str(key) == one.name]
+    found = found or [i for i, one in enumerate(columns) if key == one.argument]
+    if not found and isinstance(key, Integral):
+        own = [i for i, one in enumerate(columns) if one.argument == main]
+        found = [own[int(key)]] if -len(own) <= int(key) < len(own) else []
+    if not found:
+        names = ", ".join(dict.fromkeys([*(one.argument for one in columns), *(one.name for one in columns)]))
+        raise ValueError(f"discrete has {key!r}; expected names of columns or arguments: {names}, or positions from 0")
+    return found
+
+
+def _groups(groups: Any, blocks: int | None, rows: int, there: NDArray[np.bool_]) -> NDArray[np.int64] | None:
+    """The number of every row's group (N,)."""
+    if blocks is not None:
+        if groups is not None:
+            raise ValueError("groups and blocks were both passed; expected one of them")
+        length = check_count("blocks", blocks)
+        if 3 * length > rows:
+            raise ValueError(f"blocks is {length}; expected at most {rows // 3}, a third of the {rows} rows")
+        return np.arange(rows)[there] // length
+    if groups is None:
+        return None
+    (column, *others) = read_argument(groups, "groups")
+    if others or len(column) != rows:
+        raise ValueError(
+            f"groups has {1 + len(others)} columns and {len(column)} rows; expected one label for each of {rows} rows"
+        )
+    labels = np.array([str(value) for value in column.data.tolist()])[there]
+    found, codes = np.unique(labels, return_inverse=True)
+    if len(found) < 3:
+        raise ValueError(f"groups has {len(found)} different labels; expected at least 3, to learn from others")
+    return codes.astype(np.int64)
+
+
+def _copies(weights: Any, rows: int, there: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How rows are repeated so that each counts by its weight: row numbers among those that are left."""
+    (column, *others) = read_argument(weights, "weights")
+    if others or len(column) != rows or not column.is_number:
+        raise ValueError(f"weights has {len(column)} rows; expected one number for each of {rows} rows")
+    w = column.data.astype(np.float64)[there]
+    if not (np.isfinite(w).all() and (w >= 0).all() and w.sum() > 0):
+        raise ValueError("weights has negative or infinite values, or only zeros; expected how much each row counts")
+    is_count = bool((w == np.rint(w)).all()) and w.sum() <= MOST_COPIES * len(w)
+    total = w.sum() if is_count else len(w)
+    ends = np.rint(np.cumsum(w) / w.sum() * total).astype(np.int64)
+    return np.repeat(np.arange(len(w)), np.diff(ends, prepend=0))
+
+
+def _distinct_rows(columns: Sequence[Values]) -> tuple[NDArray[np.int64], ...]:
+    """The row numbers of rows that differ in some column, for every row which of them it is, and how often they are."""
+    place = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        codes = _codes(column.data)[0]
+        _, place = np.unique(place * (codes.max(initial=0) + 1) + codes, return_inverse=True)
+    _, first, counts = np.unique(place, return_index=True, return_counts=True)
+    return first, place, counts
+
+
+def _codes(data: NDArray[Any]) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
+    """The codes of values in their order, and the values."""
+    if data.dtype.kind != "O":
+        values, codes = np.unique(data, return_inverse=True)
+        return codes.astype(np.int64), tuple(values.tolist())
+    kinds = {type(value) for value in data}
+    labels = sorted(set(data), key=None if len(kinds) == 1 else str)
+    place = {label: i for i, label in enumerate(labels)}
+    return np.fromiter(map(place.__getitem__, data), np.int64, len(data)), tuple(labels)
+
+
+def _checked(column: Values, discrete: bool | None) -> tuple[Column, str]:
+    """A column with its kind, and what was done about outliers."""
+    if bool((column.data == column.data[0]).all()):
+        raise ValueError(
+            f"{column.name} is constant, {column.data[0]!s} in every row; expected values that vary. Leave the column "
+            f"out: it tells nothing"
+        )
+    if not column.is_number or discrete:
+        return _labelled(column, discrete), ""
+    epsilon = float(np.finfo(column.data.dtype if column.data.dtype.kind == "f" else np.float64).eps)
+    merged = merge_rounding(column.data.astype(np.float64), epsilon)
+    values, count = pull_in_outliers(merged) if len(merged) >= MIN_ROWS else (merged, 0)
+    kind = find_kind(values)
+    if discrete is False and kind.few:
+        kind = Kind("rounded", kind.why, kind.step)
+    made = Column(
+        column.name, column.argument, kind.name, kind.why, values, epsilon, kind.step, is_declared=discrete is not None
+    )
+    if kind.few:
+        codes, labels = _codes(column.data if count == 0 else values)
+        made = replace(made, codes=codes, labels=labels)
+    if kind.atoms:
+        place = np.searchsorted(kind.atoms, values).clip(max=len(kind.atoms) - 1)
+        is_atom = np.asarray(kind.atoms)[place] == values
+        made = replace(made, codes=np.where(is_atom, place + 1, 0), labels=("other", *kind.atoms))
+    return made, _outliers(column.name, merged, count)
+
+
+def _labelled(column: Values, discrete: bool | None) -> Column:
+    """A column of labels: strings, booleans, categories, or what is declared discrete."""
+    codes, labels = _codes(column.data)
+    if discrete is False:
+        what = "booleans" if isinstance(labels[0], (bool, np.bool_)) else "strings or categories"
+        raise TypeError(
+            f"{column.name} has {what} but is declared continuous; expected numbers. Leave it out of the declaration, "
+            f"or convert it to numbers"
+        )
+    why = f"{len(labels):,} different {'values' if column.is_number else 'labels'} in {len(column):,} rows"
+    return Column(
+        column.name,
+        column.argument,
+        "discrete",
+        why,
+        codes.astype(np.float64),
+        codes=codes,
+        labels=labels,
+        is_ordered=False,
+        is_declared=discrete is not None,
+    )
+
+
+def _outliers(name: str, values: NDArray[np.float64], count: int) -> str:
+    if count == 0:
+        return ""
+    far = values[np.abs(values - np.median(values)).argmax()]
+    return (
+        f"{name}: {'1 value lies' if count == 1 else f'{count} values lie'} far from all others, such as {far:.4g}; "
+        f"counted as if next to them. If that stands for a missing value, leave out such rows"
+    )
+
+
+def _are_copies(columns: Sequence[Column], first: NDArray[np.int64], counts: NDArray[np.int64]) -> bool:
+    """Whether whole rows were repeated, and not values.
+
+    They were if a column has values that repeat, are no multiples of a step, and do so only where the whole row does;
+    or if there are equally many copies of every row.
+    """
+    if len(columns) < 2 or len(first) > (1 - REPEATED_ROWS) * counts.sum():
+        return False
+    if np.gcd.reduce(counts) > 1 and len(first) >= MIN_ROWS and not all(column.is_counted for column in columns):
+        return True
+    uneven = [column for column in columns if column.is_ordered and column.step is None and column.codes is None]
+    return any(len(np.unique(column.values)) > (1 - REPEATED_ROWS) * len(first) for column in uneven)
+
+
+def _without_copies(column: Column, first: NDArray[np.int64]) -> Column:
+    """A column with the kind that it has without repeated rows, unless it is counted."""
+    if not column.is_ordered or column.codes is not None:
+        return column
+    kind = find_kind(column.values[first])
+    return replace(column, kind=kind.name, why=kind.why, step=kind.step) if not kind.few and not kind.atoms else column
+
+
+def _fill_value(column: Column) -> str:
+    """A message about an atom that lies far from all other values."""
+    if column.kind != "mixed":
+        return ""
+    rest = column.values[column.codes == 0]
+    low, high = rest.min(), rest.max()
+    for atom in column.labels[1:]:
+        if not low - FILL_DISTANCE * (high - low) <= atom <= high + FILL_DISTANCE * (high - low):
+            count = int((column.values == atom).sum())
+            return (
+                f"{column.name}: {atom:g} in {count:,} rows lies far from all other values. If that stands for a "
+                f"missing value, leave out such rows"
+            )
+    return ""
