@@ -335,7 +335,7 @@ def _about_entropy(columns: Sequence[Column]) -> list[str]:
         less = sum(map(math.log, steps.values()))
         how = ", ".join(f"{step:.6g}" for step in dict.fromkeys(steps.values()))
         notes.append(
-            f"{', '.join(steps)}: the entropy of the density behind multiples of {how}, with uniform noise of one step; "
-            f"Shannon's entropy of the rounded values is {abs(less):.4g} nats {'higher' if less < 0 else 'lower'}"
+            f"{', '.join(steps)}: the entropy of the density behind multiples of {how}, plus uniform noise of one "
+            f"step; Shannon's entropy of the rounded values is {abs(less):.4g} nats {'higher' if less < 0 else 'lower'}"
         )
     return notes

@@ -352,8 +352,8 @@ def read_table(
     notes += [words for column in columns if (words := _fill_value(column))]
     if are_copies:
         notes.append(
-            f"{1 - len(first) / len(kept):.0%} of the rows repeat earlier ones in all columns. Copies are kept together "
-            f"when rows are divided; measure every row once, or pass groups= if these are repeated measurements"
+            f"{1 - len(first) / len(kept):.0%} of the rows repeat earlier ones in all columns. Copies are kept "
+            f"together when rows are divided; measure every row once, or pass groups= if these are repeated measurements"
         )
         together = place if together is None else together
     device = next((value.device for value in arguments.values() if isinstance(value, Tensor)), None)

@@ -11,6 +11,7 @@ from infoknife.measure.candidates.canonical import Canonical
 from infoknife.measure.candidates.elliptical import Elliptical
 from infoknife.measure.candidates.mixtures import Counts, GaussianKernel, GaussianMixture, StudentKernel
 from infoknife.measure.candidates.networks import Classifier, NetworkDensity
+from infoknife.measure.candidates.selected import Selected
 from infoknife.measure.coordinates import normal, standard
 
 __all__ = ["EFFORTS", "Effort", "Plan", "candidates", "methods"]
@@ -55,6 +56,7 @@ CLOSED: tuple[Candidate, ...] = (
     GaussianMixture("mixture", standard),
     GaussianMixture("mixture-ranks", normal),
     Canonical(),
+    Selected(),
 )
 
 NETWORKS: dict[str, Callable[[int], Candidate]] = {
