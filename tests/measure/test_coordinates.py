@@ -13,7 +13,8 @@ from scipy import integrate, stats
 from torch import Tensor
 
 from infoknife.measure.coordinates import Coordinates, Normal, Ranks, Standard, Student, normal, standard
-from infoknife.measure.data import Columns, Question
+from infoknife.measure.question import Question
+from infoknife.measure.table import Part
 
 Array = NDArray[np.float64]
 Make = Callable[[], Coordinates]
@@ -234,7 +235,7 @@ def test_ranks_without_columns() -> None:
 
 
 def test_which_coordinates_for_which_question() -> None:
-    entropy = Question("entropy", Columns((0,)), Columns())
-    information = Question("mutual information", Columns((0,)), Columns((1,)), Columns())
+    entropy = Question("entropy", Part((0,)), Part())
+    information = Question("mutual information", Part((0,)), Part((1,)), Part())
     assert [type(standard(question)) for question in (entropy, information)] == [Standard, Standard]
     assert [type(normal(question)) for question in (entropy, information)] == [Normal, Ranks]

@@ -1,6 +1,8 @@
 """Choosing and cross-fitting, with candidates that know too much, too little, or count how often they are asked."""
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,13 +15,14 @@ from infoknife.measure.candidates.base import Candidate, Fitted
 from infoknife.measure.candidates.canonical import Canonical
 from infoknife.measure.candidates.mixtures import GaussianKernel
 from infoknife.measure.coordinates import standard
-from infoknife.measure.crossfit import Measured, Screened, measure, screen
-from infoknife.measure.data import Columns, Data, Question
+from infoknife.measure.crossfit import Measured, Screened, Tried, is_absurd, measure, screen
+from infoknife.measure.question import Question, View
 from infoknife.measure.stacking import weights
+from infoknife.measure.table import Part, Sample
 
 LogProb = Callable[[Tensor], Tensor]
 
-ENTROPY = Question("entropy", Columns((0,)), Columns())
+ENTROPY = Question("entropy", Part((0,)), Part())
 SEEN, UNSEEN = 5.0, -5.0
 
 
@@ -30,10 +33,10 @@ class Fake(Candidate):
         self.name, self.log_prob, self.suited = name, log_prob, suited
         self.fits: list[Tensor] = []
 
-    def suits(self, data: Data, question: Question) -> bool:
+    def supports(self, data: Sample, question: Question) -> bool:
         return self.suited
 
-    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         self.fits.append(data.continuous[:, 0])
         return FakeFitted(self.log_prob, len(self.fits))
 
@@ -47,7 +50,7 @@ class FakeFitted(Fitted):
         super().__init__(ENTROPY, parameters, seen)
         self.log_prob = log_prob
 
-    def _terms(self, data: Data) -> Tensor:
+    def _terms(self, data: Sample) -> Tensor:
         full = self.log_prob(data.continuous[:, 0])
         return torch.stack([full, torch.zeros_like(full)])
 
@@ -58,7 +61,7 @@ class Memory(Candidate):
     def __init__(self, half: bool = False) -> None:
         self.name, self.half = "memory", half
 
-    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         learned = torch.arange(len(data) // 2 if self.half else len(data))
         known = data.continuous[learned, 0]
         return FakeFitted(
@@ -69,7 +72,7 @@ class Memory(Candidate):
 class Settling(Fake):
     """Searches once; what it settles for knows a name of its own."""
 
-    def settled(self, fitted: Fitted) -> Candidate:
+    def with_fixed_hyperparameters(self, fitted: Fitted) -> Candidate:
         return Fake("settled", self.log_prob)
 
 
@@ -77,25 +80,34 @@ def normal(mean: float = 0.0, scale: float = 1.0) -> LogProb:
     return lambda x: torch.tensor(stats.norm.logpdf(x.numpy(), mean, scale))
 
 
-def data(rows: int = 300, seed: int = 0) -> Data:
+def data(rows: int = 300, seed: int = 0) -> Sample:
     x = torch.randn(rows, 1, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    return Data(x, torch.empty(rows, 0, dtype=torch.long), ())
+    return Sample(x, torch.empty(rows, 0, dtype=torch.long), ())
 
 
 def silent(part: float, words: str) -> None:
     """Tell nobody."""
 
 
-def screened(rows: Data, *candidates: Candidate, seed: int = 0) -> Screened:
-    return screen(rows, ENTROPY, candidates, torch.Generator().manual_seed(seed), silent)
+def screened(rows: Sample, *candidates: Candidate, seed: int = 0) -> Screened:
+    return screen([View(rows, ENTROPY)], candidates, torch.Generator().manual_seed(seed), silent)
 
 
-def measured(rows: Data, *candidates: Candidate, count: int = 4, seed: int = 0) -> Measured:
-    return measure(rows, ENTROPY, candidates, count, torch.Generator().manual_seed(seed), silent)
+def taken(*candidates: Candidate) -> Screened:
+    """All candidates, whatever they are worth."""
+    tried = [Tried(0, one, FakeFitted(normal())) for one in candidates]
+    return Screened(tried, torch.ones(len(tried)) / len(tried), {})
+
+
+def measured(rows: Sample, *candidates: Candidate, count: int = 4, seed: int = 0) -> Measured:
+    generator = torch.Generator().manual_seed(seed)
+    found = measure([View(rows, ENTROPY)], taken(*candidates), count, generator, silent)
+    assert found is not None
+    return found
 
 
 def names(chosen: Screened) -> list[str]:
-    return [one.name for one in chosen.candidates]
+    return [one.candidate.name for one in chosen.tried]
 
 
 # rows that were not seen
@@ -170,10 +182,10 @@ def test_the_most_parameters_count() -> None:
 # averages
 
 
-def two_humps(rows: int = 1000) -> Data:
+def two_humps(rows: int = 1000) -> Sample:
     """Three in ten rows about -4, the others about 4."""
     one = data(rows)
-    return Data(one.continuous + torch.where(torch.arange(rows) % 10 < 3, -4.0, 4.0)[:, None], one.discrete, ())
+    return Sample(one.continuous + torch.where(torch.arange(rows) % 10 < 3, -4.0, 4.0)[:, None], one.discrete, ())
 
 
 def test_weights_are_those_of_the_mixture() -> None:
@@ -192,10 +204,10 @@ def test_screening_keeps_what_makes_the_average_better() -> None:
     shares = dict(zip(names(chosen), chosen.weights.tolist(), strict=True))
     assert shares["left"] == pytest.approx(0.3, abs=0.08)
     assert sum(shares.values()) == pytest.approx(1)
-    full, none = chosen.terms(rows)
-    parts = torch.stack([fitted.terms(rows)[0].exp() for fitted in chosen.fitted])
+    full, none = chosen.terms([rows])
+    parts = torch.stack([one.fitted.terms(rows)[0].exp() for one in chosen.tried])
     np.testing.assert_allclose(full.exp(), chosen.weights @ parts, rtol=1e-9)
-    np.testing.assert_allclose(chosen.ratio(rows), full - none)
+    np.testing.assert_allclose(chosen.ratio([rows]), full - none)
 
 
 def test_the_first_of_equals_is_kept_alone() -> None:
@@ -234,7 +246,7 @@ def test_repetitions_are_averaged() -> None:
     rows = data(200)
     left, right = Fake("left", normal(-1)), Fake("right", normal(1))
     runs = [measured(rows, left), measured(rows, left, right, count=5, seed=1)]
-    both = Measured.together(runs)
+    both = Measured.average(runs)
     np.testing.assert_allclose(both.terms, (runs[0].terms + runs[1].terms) / 2)
     np.testing.assert_allclose(both.gap, (runs[0].gap + runs[1].gap) / 2)
     np.testing.assert_allclose(both.means, torch.stack([run.terms.mean(1) for run in runs]))
@@ -246,7 +258,7 @@ def test_repetitions_are_averaged() -> None:
 
 def test_one_run_together_is_itself() -> None:
     run = measured(data(100), Fake("fake", normal()))
-    both = Measured.together([run])
+    both = Measured.average([run])
     assert both.terms.equal(run.terms)
     assert (both.shares, both.parameters, both.folds, both.tail) == (run.shares, run.parameters, run.folds, run.tail)
 
@@ -289,18 +301,18 @@ def test_all_closed_forms_are_tried() -> None:
 # canonical features
 
 GAUSSIAN = GaussianKernel("gaussian", standard)
-PAIR = Question("mutual information", Columns((4, 5)), Columns((0, 1, 2, 3)), Columns())
+PAIR = Question("mutual information", Part((4, 5)), Part((0, 1, 2, 3)), Part())
 
 
-def pairs(twisted: bool, rows: int = 1000) -> Data:
+def pairs(twisted: bool, rows: int = 1000) -> Sample:
     rng = np.random.default_rng(0)
     x, noise = rng.normal(size=(rows, 4)), rng.normal(size=(rows, 2))
     y = 0.8 * (x[:, :2] * x[:, 1:3] if twisted else x[:, :2]) + 0.5 * noise
-    return Data(torch.tensor(np.concatenate([x, y], 1)), torch.empty(rows, 0, dtype=torch.long), ())
+    return Sample(torch.tensor(np.concatenate([x, y], 1)), torch.empty(rows, 0, dtype=torch.long), ())
 
 
 def chosen_for(twisted: bool) -> Screened:
-    return screen(pairs(twisted), PAIR, [GAUSSIAN, Canonical()], torch.Generator().manual_seed(0), silent)
+    return screen([View(pairs(twisted), PAIR)], [GAUSSIAN, Canonical()], torch.Generator().manual_seed(0), silent)
 
 
 def test_canonical_features_are_chosen_for_products() -> None:
@@ -317,14 +329,16 @@ def test_canonical_features_are_not_chosen_for_plain_gaussians() -> None:
 def test_progress_of_trials() -> None:
     told: list[tuple[float, str]] = []
     candidates = [Fake("a", normal()), Fake("b", normal(1))]
-    screen(data(), ENTROPY, candidates, torch.Generator().manual_seed(0), lambda *it: told.append(it))
+    screen([View(data(), ENTROPY)], candidates, torch.Generator().manual_seed(0), lambda *it: told.append(it))
     assert told == [(0.0, "a"), (0.5, "b")]
 
 
 def test_progress_of_folds() -> None:
     told: list[tuple[float, str]] = []
     candidates = [Fake("a", normal()), Fake("b", normal(1))]
-    measure(data(), ENTROPY, candidates, 2, torch.Generator().manual_seed(0), lambda *it: told.append(it))
+    measure(
+        [View(data(), ENTROPY)], taken(*candidates), 2, torch.Generator().manual_seed(0), lambda *it: told.append(it)
+    )
     assert [part for part, _ in told] == [0, 0.25, 0.5, 0.75, 1]
     assert told[0][1] == "fold 1 of 2: a"
     assert told[3][1] == "fold 2 of 2: b"
@@ -347,3 +361,74 @@ def test_weights_come_from_held_out_rows() -> None:
     held = torch.stack([torch.full((300,), UNSEEN).double(), normal()(rows.continuous[:, 0])])
     shares = measured(rows, Memory(), honest).shares
     assert list(shares.values()) == pytest.approx(weights(held).tolist(), rel=1e-9)
+
+
+# nothing absurd
+
+
+@pytest.mark.parametrize(
+    ("value", "stderr", "limit", "absurd"),
+    [
+        (0.5, 0.1, 0.7, False),
+        (-0.04, 0.001, 0.7, False),
+        (-0.4, 0.2, 0.7, False),
+        (-0.4, 0.1, 0.7, True),
+        (0.9, 0.01, 0.7, True),
+        (30.0, 0.1, math.inf, False),
+        (0.5, 3.0, math.inf, True),
+        (math.nan, 0.1, math.inf, True),
+        (0.1, math.inf, math.inf, True),
+    ],
+)
+def test_absurd_values(value: float, stderr: float, limit: float, absurd: bool) -> None:
+    assert is_absurd(value, stderr, limit) == absurd
+
+
+class Ratio(Fake):
+    """An information that is known beforehand."""
+
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
+        return RatioFitted(self.log_prob)
+
+
+class RatioFitted(FakeFitted):
+    def _terms(self, data: Sample) -> Tensor:
+        full = normal()(data.continuous[:, 0])
+        return torch.stack([full, full - self.log_prob(data.continuous[:, 0])])
+
+
+def of(value: float) -> Ratio:
+    return Ratio(str(value), lambda x: torch.full_like(x, value))
+
+
+def asked(limit: float, *values: float) -> Measured | None:
+    question = Question("mutual information", Part((0,)), Part((1,)), Part())
+    chosen = taken(*map(of, values))
+    return measure([View(data(), question)], chosen, 4, torch.Generator().manual_seed(0), silent, limit=limit, half=0.5)
+
+
+def test_candidates_with_absurd_values_are_left_out() -> None:
+    found = asked(1.0, -4.0, 0.3, 1e6)
+    assert found is not None
+    assert found.shares == {"0.3": 1.0}
+    assert asked(1.0, -4.0, 2.0) is None
+
+
+def test_a_density_that_one_row_breaks_is_not_chosen() -> None:
+    rows = data()
+    far = rows.continuous[:, 0].abs().argmax()
+    breaking = Fake("breaking", lambda x: normal()(x) + 1 - 1e7 * (x == rows.continuous[far, 0]))
+    for seed in range(5):
+        assert names(screened(rows, breaking, Fake("honest", normal()), seed=seed)) != []
+    found = measured(rows, breaking, Fake("honest", normal()))
+    assert found.shares == {"honest": 1.0}
+
+
+# groups
+
+
+def test_rows_of_a_group_are_never_learned_from_and_measured_on() -> None:
+    rows = replace(data(60), groups=torch.arange(60) // 3)
+    twins = replace(rows, continuous=rows.continuous[::3].repeat_interleave(3, 0))
+    assert measured(twins, Memory(), count=5).terms[0].tolist() == [UNSEEN] * 60
+    assert screened(twins, Memory(), Fake("honest", normal())).scores["memory"] == -UNSEEN

@@ -14,8 +14,8 @@ from scipy import special, stats
 from torch import Tensor
 
 from infoknife.measure import mixed as module
-from infoknife.measure.data import Columns
 from infoknife.measure.mixed import Mixed
+from infoknife.measure.table import Part
 
 Array = NDArray[np.float64]
 
@@ -42,11 +42,11 @@ def rows(N: int, d: int, levels: tuple[int, ...] = LEVELS, seed: int = 1) -> tup
     return torch.tensor(rng.normal(size=(N, d)) * 3), torch.tensor(np.array(codes).reshape(len(levels), N).T)
 
 
-def every(d: int, k: int = len(LEVELS)) -> Columns:
-    return Columns(tuple(range(d)), tuple(range(k)))
+def every(d: int, k: int = len(LEVELS)) -> Part:
+    return Part(tuple(range(d)), tuple(range(k)))
 
 
-def of_scipy(mixed: Mixed, u: Tensor, codes: Tensor, columns: Columns) -> Array:
+def of_scipy(mixed: Mixed, u: Tensor, codes: Tensor, columns: Part) -> Array:
     """The density by scipy's kernels, one by one."""
     j, parts = list(columns.continuous), []
     for k, weight in enumerate(mixed.weights.tolist()):
@@ -70,7 +70,7 @@ def nodes(count: int = 3000) -> tuple[Array, Array]:
 @given(st.integers(1, 4), st.integers(1, 3), kinds, st.integers(0, 1000))
 def test_log_prob_is_that_of_scipy(K: int, d: int, df: float | None, seed: int) -> None:
     mixed, (u, codes) = random(K, d, df, seed=seed), rows(15, d, seed=seed)
-    for columns in (every(d), every(d, 0), Columns((d - 1,), (1,))):
+    for columns in (every(d), every(d, 0), Part((d - 1,), (1,))):
         expected = of_scipy(mixed, u, codes, columns)
         np.testing.assert_allclose(mixed.log_prob(u, codes, columns), expected, rtol=1e-9, atol=1e-9)
 
@@ -89,7 +89,7 @@ def test_scores_add_up(df: float | None) -> None:
 
 def test_no_columns_are_certain() -> None:
     mixed, (u, codes) = random(3, 2), rows(15, 2)
-    assert mixed.log_prob(u, codes, Columns()).tolist() == [0] * 15
+    assert mixed.log_prob(u, codes, Part()).tolist() == [0] * 15
 
 
 @dfs
@@ -97,7 +97,7 @@ def test_discrete_columns_alone(df: float | None) -> None:
     mixed, (u, codes) = random(3, 2, df), rows(15, 2)
     first, second = (mixed.tables[i][:, codes[:, i]] for i in range(2))
     expected = (mixed.weights[:, None] * first * second).sum(0).log()
-    np.testing.assert_allclose(mixed.log_prob(u, codes, Columns((), (0, 1))), expected, rtol=1e-12)
+    np.testing.assert_allclose(mixed.log_prob(u, codes, Part((), (0, 1))), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("chunk", [1, 20, 1000])
@@ -128,7 +128,7 @@ def test_discrete_columns_are_summed_out(K: int, d: int, df: float | None, seed:
             for j, value in enumerate(values):
                 tried[:, j] = codes[:, j] if value is None else value
             terms.append(mixed.log_prob(u, tried, every(d)))
-        marginal = mixed.log_prob(u, codes, Columns(tuple(range(d)), left))
+        marginal = mixed.log_prob(u, codes, Part(tuple(range(d)), left))
         np.testing.assert_allclose(torch.stack(terms).logsumexp(0), marginal, rtol=1e-9, atol=1e-9)
 
 
@@ -137,13 +137,13 @@ def test_discrete_columns_are_summed_out(K: int, d: int, df: float | None, seed:
 def test_continuous_columns_are_integrated_out(df: float | None, left: tuple[int, ...]) -> None:
     mixed, (u, codes) = random(3, 2, df), rows(4, 2)
     points, weights = nodes()
-    before = Columns((0, 1) if left else (1,), (0,))
+    before = Part((0, 1) if left else (1,), (0,))
     (out,) = set(before.continuous) - set(left)
     for i in range(4):
         tried = u[i].repeat(len(points), 1)
         tried[:, out] = torch.tensor(points)
         density = mixed.log_prob(tried, codes[i].repeat(len(points), 1), before).exp().numpy()
-        marginal = mixed.log_prob(u[i : i + 1], codes[i : i + 1], Columns(left, (0,))).exp()
+        marginal = mixed.log_prob(u[i : i + 1], codes[i : i + 1], Part(left, (0,))).exp()
         assert weights @ density == pytest.approx(float(marginal), rel=1e-6)
 
 

@@ -11,9 +11,9 @@ from scipy import stats
 
 from infoknife.measure import Estimate, entropy
 from infoknife.measure.candidates.catalogue import candidates
-from infoknife.measure.data import Columns, Question, gather
+from infoknife.measure.question import views
 from infoknife.measure.support import FLOOR, box, certify
-from infoknife.measure.tables import table
+from infoknife.measure.table import read_table
 
 Array = NDArray[np.float64]
 
@@ -77,11 +77,10 @@ def test_the_value_does_not_depend_on_a_declared_support() -> None:
 
 
 def test_values_are_bounded_and_from_a_quarter_of_the_rows(generator: torch.Generator) -> None:
-    x = table(uniform(401, 2), "x")
-    rows, (columns,) = gather(x)
-    ends, question = box((0, 2), x), Question("entropy", columns, Columns())
-    one = certify(rows, question, candidates("gaussian", "quick"), ends, generator, lambda part, words: None)
-    assert one.losses.shape == (100,)
+    x = read_table({"x": uniform(401, 2)}, main="x")
+    asked = views(x, "entropy", (0, 1), generator=generator)
+    one = certify(asked, candidates("gaussian", "quick"), box((0, 2), x), generator, lambda part, words: None)
+    assert one.losses.shape == (101,)
     assert one.low <= one.losses.min() <= one.losses.max() <= one.high
     assert (one.high, one.most) == pytest.approx((math.log(4 / FLOOR), math.log(4)))
 
@@ -102,12 +101,12 @@ def test_the_same_seed_gives_the_same_bound() -> None:
     ids=str,
 )
 def test_ways_to_declare_a_box(support: Any) -> None:
-    assert box(support, table(uniform(50, 2), "x")).tolist() == [[0, 0], [1, 1]]
+    assert box(support, read_table({"x": uniform(50, 2)}, main="x")).tolist() == [[0, 0], [1, 1]]
 
 
 def test_rows_on_the_edge_are_inside() -> None:
     x = np.linspace(0, 1, 50)
-    assert box((0, 1), table(x, "x")).tolist() == [[0], [1]]
+    assert box((0, 1), read_table({"x": x}, main="x")).tolist() == [[0], [1]]
 
 
 @pytest.mark.parametrize("support", [1, (0, 1, 2), ("a", "b"), ([0, 0, 0], [1, 1, 1]), ([0, 0], [1, 1, 1])], ids=str)
@@ -129,5 +128,7 @@ def test_rows_outside(support: Any, rows: str) -> None:
 
 @pytest.mark.parametrize("x", [["a", "b"] * 20, [(0.01 * i, "ab"[i % 2]) for i in range(40)]], ids=["labels", "mixed"])
 def test_discrete_columns_have_no_box(x: Any) -> None:
-    with pytest.raises(ValueError, match=r"support was declared, but x has discrete columns; .* Leave it out"):
+    with pytest.raises(
+        ValueError, match=r"support was declared, but x has columns that are not continuous; .* Leave it out"
+    ):
         entropy(x, support=(0, 1), effort="quick")

@@ -11,10 +11,11 @@ from infoknife.measure.estimate import Bound, Candidate, ColumnKind, Diagnostics
 from infoknife.measure.question import Question
 from infoknife.measure.table import Column, Sample, Table
 
-__all__ = ["MeasurementWarning", "answer", "half_of", "infinite", "nothing_left", "unanswered"]
+__all__ = ["ABSURD", "MeasurementWarning", "answer", "half_of", "infinite", "nothing_left", "unanswered"]
 
 CORRECTION_ERROR = 0.1  # of the correction: how well it is known
 MAX_GAP = 0.3  # nats between training and held-out rows that ask for more rows
+ABSURD = "the densities give a value that cannot be. Look at the columns for values that are far from all others"
 MIN_ROWS_PER_COLUMN = 5  # below which nothing of many columns can be learned
 
 
@@ -92,7 +93,7 @@ def answer(
     rows = _by_row(pointwise.numpy() + correction, table.kept)
     value = float(pointwise.mean()) + correction
     if question.reduced is not None and is_absurd(value, stderr, limit):
-        return unanswered(unit, question.quantity, table, f"the densities disagree by far ({value:.1g} ± {stderr:.1g})")
+        return unanswered(unit, question.quantity, table, ABSURD)
     doubts = _doubts(question, gap, stderr, len(rows))
     for words in doubts:
         warnings.warn(words, MeasurementWarning, stacklevel=3)

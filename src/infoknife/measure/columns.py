@@ -110,7 +110,7 @@ def discard_missing(columns: Sequence[Values], missing: Missing) -> tuple[list[V
     notes = []
     if missing == "category":
         notes = [
-            f"{column.name}: {int(column.missing.sum())} missing values are a label of their own"
+            f"{column.name}: missing values, in {int(column.missing.sum()):,} rows, are a label of their own"
             for column in columns
             if column.missing.any() and _takes_label(column)
         ]
@@ -289,8 +289,12 @@ def _objects(
     missing = missing | np.fromiter(map(_is_missing, values), dtype=bool, count=len(values))
     there = values[~missing]
     kinds = sorted(set(map(type, there)), key=str)
+    if not len(values):
+        return values, missing, ""
     if not kinds:
         raise ValueError(f"{name} has no value in any row; expected some. Leave the column out")
+    if any(hasattr(kind, "__len__") and not issubclass(kind, (str, bytes)) for kind in kinds):
+        raise _nested(name)
     filled = values.copy()
     filled[missing] = there[0]
     if all(issubclass(kind, (str, bytes, bool, np.bool_)) for kind in kinds) and len(_families(kinds)) == 1:
@@ -303,8 +307,6 @@ def _objects(
         return _typed(np.array(filled.tolist(), dtype=np.float64), missing, name)
     if all(issubclass(kind, (date, timedelta, time)) for kind in kinds) and len(_families(kinds)) == 1:
         return _days(_moments(filled), missing, name)
-    if any(hasattr(kind, "__len__") and not issubclass(kind, (str, bytes)) for kind in kinds):
-        raise _nested(name)
     names = ", ".join(kind.__name__ for kind in kinds)
     raise TypeError(f"{name} has values of type {names}; expected numbers alone or strings alone. Convert the column")
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from infoknife.inputs import one_of
-from infoknife.measure.answers import answer, half_of, infinite, nothing_left, unanswered
+from infoknife.measure.answers import ABSURD, answer, half_of, infinite, nothing_left, unanswered
 from infoknife.measure.candidates.catalogue import EFFORTS, Effort, candidates
 from infoknife.measure.columns import Missing
 from infoknife.measure.crossfit import Measured, Progress, measure, screen
@@ -23,7 +23,6 @@ from infoknife.measure.table import Column, Table, read_table
 __all__ = ["entropy", "mutual_information", "total_correlation"]
 
 FEW_ROWS, REPEATS = 1000, 3  # of so few rows a measurement is repeated, and how often
-DISAGREE = "every density gives a value that cannot be. Look at the columns for values that are far from all others"
 
 
 def entropy(
@@ -262,7 +261,7 @@ def _measured(
         runs += [] if run is None else [run]
     question = asked[0].question
     if not runs:
-        return unanswered(unit, question.quantity, table, DISAGREE)
+        return unanswered(unit, question.quantity, table, ABSURD)
     names = dict.fromkeys(name for score in scores for name in score)
     every = {name: [score[name] for score in scores if name in score] for name in names}
     mean = {name: sum(several) / len(several) for name, several in every.items()}

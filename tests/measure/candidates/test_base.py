@@ -8,9 +8,10 @@ from torch import Tensor
 
 from infoknife.measure.candidates import base
 from infoknife.measure.candidates.base import Candidate, Fitted
-from infoknife.measure.data import Columns, Data, Question
+from infoknife.measure.question import Question
+from infoknife.measure.table import Part, Sample
 
-ENTROPY = Question("entropy", Columns((0,)), Columns())
+ENTROPY = Question("entropy", Part((0,)), Part())
 
 
 @final
@@ -22,7 +23,7 @@ class Twice(Fitted):
         self.scale = torch.ones((), dtype=torch.float64, requires_grad=True)
         self.pieces: list[int] = []
 
-    def _terms(self, data: Data) -> Tensor:
+    def _terms(self, data: Sample) -> Tensor:
         self.pieces.append(len(data))
         return torch.stack([data.continuous[:, 0], 2 * data.continuous[:, 0]]) * self.scale
 
@@ -31,12 +32,12 @@ class Twice(Fitted):
 class Plain(Candidate):
     name = "plain-ranks"
 
-    def fit(self, data: Data, question: Question, generator: torch.Generator) -> Fitted:
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         return Twice()
 
 
-def data(rows: int = 10) -> Data:
-    return Data(torch.arange(rows).double().unsqueeze(1), torch.empty(rows, 0, dtype=torch.long), ())
+def data(rows: int = 10) -> Sample:
+    return Sample(torch.arange(rows).double().unsqueeze(1), torch.empty(rows, 0, dtype=torch.long), ())
 
 
 def test_terms_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,9 +64,9 @@ def test_all_training_rows_are_seen_unless_told() -> None:
 def test_defaults(generator: torch.Generator) -> None:
     plain = Plain()
     assert plain.family == "plain"
-    assert plain.suits(data(), ENTROPY)
+    assert plain.supports(data(), ENTROPY)
     assert not plain.is_network
-    assert plain.settled(plain.fit(data(), ENTROPY, generator)) is plain
+    assert plain.with_fixed_hyperparameters(plain.fit(data(), ENTROPY, generator)) is plain
 
 
 def test_both_are_abstract() -> None:

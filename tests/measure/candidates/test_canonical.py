@@ -15,7 +15,8 @@ from infoknife.measure.candidates.base import Candidate, Fitted
 from infoknife.measure.candidates.canonical import LEAST, Canonical, dependence
 from infoknife.measure.candidates.mixtures import GaussianKernel
 from infoknife.measure.coordinates import standard
-from infoknife.measure.data import Columns, Data, Question
+from infoknife.measure.question import Question
+from infoknife.measure.table import Part, Sample
 
 Array = NDArray[np.float64]
 Pair = tuple[Array, Array]
@@ -55,14 +56,14 @@ def plain(rows: int, seed: int) -> Pair:
     return x, 0.6 * x + 0.8 * noise
 
 
-def data(x: Array, y: Array) -> Data:
+def data(x: Array, y: Array) -> Sample:
     both = torch.tensor(np.concatenate([x, y], 1))
-    return Data(both, torch.empty(len(both), 0, dtype=torch.long), ())
+    return Sample(both, torch.empty(len(both), 0, dtype=torch.long), ())
 
 
 def question(x: Array, y: Array) -> Question:
     dx, dy = x.shape[1], y.shape[1]
-    return Question("mutual information", Columns(tuple(range(dx, dx + dy))), Columns(tuple(range(dx))), Columns())
+    return Question("mutual information", Part(tuple(range(dx, dx + dy))), Part(tuple(range(dx))), Part())
 
 
 def fitted(candidate: Candidate, draw: Draw, rows: int, seed: int = 0) -> Fitted:
@@ -145,7 +146,7 @@ def test_the_weights_of_features_are_parameters() -> None:
 
 def test_what_was_found_is_settled() -> None:
     one = fitted(Canonical(), product, 800)
-    settled = Canonical().settled(one)
+    settled = Canonical().with_fixed_hyperparameters(one)
     again = fitted(settled, product, 800)
     new = data(*product(500, 1))
     assert isinstance(settled, Canonical)
@@ -163,17 +164,17 @@ def test_the_generator_decides() -> None:
 
 def test_suits_two_continuous_variables_of_three_columns() -> None:
     rows = data(*product(LEAST, 0))
-    x, y, none = Columns((0, 1)), Columns((2,)), Columns()
+    x, y, none = Part((0, 1)), Part((2,)), Part()
     suits = Canonical().suits
     assert suits(rows, Question("mutual information", y, x, none))
     assert not suits(rows.rows(slice(1, None)), Question("mutual information", y, x, none))
-    assert not suits(rows, Question("conditional mutual information", y, x | Columns((3,)), Columns((3,))))
+    assert not suits(rows, Question("conditional mutual information", y, x | Part((3,)), Part((3,))))
     assert not suits(rows, Question("entropy", x, none))
     assert not suits(rows, Question("total correlation", x, none, none, apart=True))
-    two = Data(rows.continuous[:, :2], rows.discrete, ())
-    assert not suits(two, Question("mutual information", Columns((0,)), Columns((1,)), none))
-    labelled = Data(rows.continuous, torch.zeros(LEAST, 1, dtype=torch.long), (2,))
-    assert not suits(labelled, Question("mutual information", Columns((), (0,)), x, none))
+    two = Sample(rows.continuous[:, :2], rows.discrete, ())
+    assert not suits(two, Question("mutual information", Part((0,)), Part((1,)), none))
+    labelled = Sample(rows.continuous, torch.zeros(LEAST, 1, dtype=torch.long), (2,))
+    assert not suits(labelled, Question("mutual information", Part((), (0,)), x, none))
 
 
 # dependence

@@ -10,17 +10,18 @@ from scipy import stats
 
 from infoknife.measure.candidates.base import Fitted
 from infoknife.measure.candidates.elliptical import LEAST, Elliptical
-from infoknife.measure.data import Columns, Data, Question
+from infoknife.measure.question import Question
+from infoknife.measure.table import Part, Sample
 
 Array = NDArray[np.float64]
 
 
 def entropy_of(d: int) -> Question:
-    return Question("entropy", Columns(tuple(range(d))), Columns())
+    return Question("entropy", Part(tuple(range(d))), Part())
 
 
-def data(x: Array) -> Data:
-    return Data(torch.tensor(x), torch.empty(len(x), 0, dtype=torch.long), ())
+def data(x: Array) -> Sample:
+    return Sample(torch.tensor(x), torch.empty(len(x), 0, dtype=torch.long), ())
 
 
 def directions(rows: int, d: int, rng: np.random.Generator) -> Array:
@@ -108,13 +109,15 @@ def test_parameters_are_centre_and_covariance() -> None:
 
 
 def test_suits() -> None:
-    two, label = Columns((0, 1)), Columns((), (0,))
-    rows = Data(torch.randn(LEAST, 2, generator=torch.Generator().manual_seed(0)).double(), torch.zeros(LEAST, 1), (2,))
-    suits = Elliptical().suits
-    assert suits(rows, Question("entropy", two, Columns()))
-    assert not suits(rows.rows(slice(1, None)), Question("entropy", two, Columns()))
-    assert not suits(rows, Question("entropy", Columns((0,)), Columns()))
-    assert not suits(rows, Question("entropy", two | label, Columns()))
+    two, label = Part((0, 1)), Part((), (0,))
+    rows = Sample(
+        torch.randn(LEAST, 2, generator=torch.Generator().manual_seed(0)).double(), torch.zeros(LEAST, 1), (2,)
+    )
+    suits = Elliptical().supports
+    assert suits(rows, Question("entropy", two, Part()))
+    assert not suits(rows.rows(slice(1, None)), Question("entropy", two, Part()))
+    assert not suits(rows, Question("entropy", Part((0,)), Part()))
+    assert not suits(rows, Question("entropy", two | label, Part()))
     assert not suits(rows, Question("conditional entropy", two, label))
-    assert not suits(rows, Question("total correlation", two, Columns(), Columns(), apart=True))
-    assert not suits(rows, Question("mutual information", Columns((0,)), Columns((1,)), Columns()))
+    assert not suits(rows, Question("total correlation", two, Part(), Part(), apart=True))
+    assert not suits(rows, Question("mutual information", Part((0,)), Part((1,)), Part()))

@@ -26,15 +26,16 @@ from infoknife.measure.candidates.mixtures import (
     clusters,
 )
 from infoknife.measure.coordinates import normal, standard
-from infoknife.measure.data import Columns, Data, Question
+from infoknife.measure.question import Question
+from infoknife.measure.table import Part, Sample
 
 Array = NDArray[np.float64]
 Seeded = Callable[[int], torch.Generator]
 
-ENTROPY = Question("entropy", Columns((0, 1)), Columns())
-INFORMATION = Question("mutual information", Columns((0,)), Columns((1,)), Columns())
-TOTAL = Question("total correlation", Columns((0, 1)), Columns(), Columns(), apart=True)
-LABELLED = Question("mutual information", Columns((0, 1)), Columns((), (0,)), Columns())
+ENTROPY = Question("entropy", Part((0, 1)), Part())
+INFORMATION = Question("mutual information", Part((0,)), Part((1,)), Part())
+TOTAL = Question("total correlation", Part((0, 1)), Part(), Part(), apart=True)
+LABELLED = Question("mutual information", Part((0, 1)), Part((), (0,)), Part())
 
 ALL: dict[str, Candidate] = {
     "gaussian": GaussianKernel("gaussian", standard),
@@ -48,11 +49,13 @@ ALL: dict[str, Candidate] = {
 everyone = pytest.mark.parametrize("candidate", ALL.values(), ids=ALL)
 
 
-def data(continuous: Array | None = None, *codes: NDArray[np.int64]) -> Data:
+def data(continuous: Array | None = None, *codes: NDArray[np.int64]) -> Sample:
     rows = len(codes[0]) if continuous is None else len(continuous)
     discrete = np.stack(codes, 1) if codes else np.zeros((rows, 0), dtype=np.int64)
     levels = tuple(int(code.max()) + 1 for code in codes)
-    return Data(torch.tensor(np.zeros((rows, 0)) if continuous is None else continuous), torch.tensor(discrete), levels)
+    return Sample(
+        torch.tensor(np.zeros((rows, 0)) if continuous is None else continuous), torch.tensor(discrete), levels
+    )
 
 
 def normals(rows: int = 400, seed: int = 0) -> Array:
@@ -60,12 +63,12 @@ def normals(rows: int = 400, seed: int = 0) -> Array:
     return np.random.default_rng(seed).normal(size=(rows, 2)) @ [[1, 30], [0, 40]] + [2, -300]
 
 
-def labelled(rows: int = 200, seed: int = 0) -> Data:
+def labelled(rows: int = 200, seed: int = 0) -> Sample:
     label = np.random.default_rng(seed).integers(3, size=rows)
     return data(normals(rows, seed) + np.array([[0, 0], [3, 50], [-1, 100]])[label], label, label % 2)
 
 
-def fitted(candidate: Candidate, rows: Data, question: Question, seed: int = 0) -> MixedFitted:
+def fitted(candidate: Candidate, rows: Sample, question: Question, seed: int = 0) -> MixedFitted:
     one = candidate.fit(rows, question, torch.Generator().manual_seed(seed))
     assert isinstance(one, MixedFitted)
     return one
@@ -106,7 +109,7 @@ def test_terms_of_an_information() -> None:
 def test_conditional_information() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(500, 3)) @ rng.normal(size=(3, 3))
-    question = Question("conditional mutual information", Columns((0,)), Columns((1, 2)), Columns((2,)))
+    question = Question("conditional mutual information", Part((0,)), Part((1, 2)), Part((2,)))
     found = float(fitted(ALL["gaussian"], data(x), question).ratio(data(x)).mean())
     precision = np.linalg.inv(np.cov(x.T))
     partial = precision[0, 1] ** 2 / (precision[0, 0] * precision[1, 1])
@@ -144,7 +147,7 @@ def test_a_finite_prior_lets_covariances_differ() -> None:
     rng = np.random.default_rng(0)
     label = np.arange(2000) % 2
     x = rng.normal(size=(2000, 2)) * np.where(label, 5, 0.2)[:, None]
-    question = Question("mutual information", Columns((0, 1)), Columns((), (0,)), Columns())
+    question = Question("mutual information", Part((0, 1)), Part((), (0,)), Part())
     same, several = (fitted(ALL[name], data(x, label), question) for name in ("gaussian", "several"))
     assert float(same.ratio(data(x, label)).mean()) < 0.01
     assert float(several.ratio(data(x, label)).mean()) == pytest.approx(np.log(2), abs=0.05)
@@ -153,7 +156,7 @@ def test_a_finite_prior_lets_covariances_differ() -> None:
 def test_together_makes_labels_independent_of_numbers() -> None:
     rows = labelled()
     np.testing.assert_allclose(fitted(ALL["together"], rows, LABELLED).ratio(rows), 0, atol=1e-9)
-    between = Question("mutual information", Columns((), (0,)), Columns((), (1,)), Columns())
+    between = Question("mutual information", Part((), (0,)), Part((), (1,)), Part())
     np.testing.assert_allclose(fitted(ALL["together"], rows, between).ratio(rows), 0, atol=1e-9)
 
 
@@ -161,7 +164,7 @@ def test_labels_alone() -> None:
     label = np.random.default_rng(0).integers(4, size=2000)
     other = np.where(np.arange(2000) % 2, label, (label + 1) % 4)
     rows = data(None, label, other)
-    question = Question("mutual information", Columns((), (0,)), Columns((), (1,)), Columns())
+    question = Question("mutual information", Part((), (0,)), Part((), (1,)), Part())
     found = float(fitted(ALL["gaussian"], rows, question).ratio(rows).mean())
     counts = np.histogram2d(label, other, 4)[0] / 2000
     independent = counts.sum(0) * counts.sum(1, keepdims=True)
@@ -174,7 +177,7 @@ def test_labels_alone() -> None:
 @everyone
 def test_information_is_symmetric(candidate: Candidate) -> None:
     rows = labelled()
-    there = Question("mutual information", Columns((0,), (1,)), Columns((1,), (0,)), Columns())
+    there = Question("mutual information", Part((0,), (1,)), Part((1,), (0,)), Part())
     back = there._replace(target=there.condition, condition=there.target)
     one, other = fitted(candidate, rows, there), fitted(candidate, rows, back)
     np.testing.assert_allclose(one.ratio(rows), other.ratio(rows), rtol=1e-6, atol=1e-6)
@@ -183,9 +186,9 @@ def test_information_is_symmetric(candidate: Candidate) -> None:
 @everyone
 def test_terms_are_consistent(candidate: Candidate) -> None:
     rows = labelled()
-    x = Question("entropy", Columns((0,)), Columns((1,), (0,)))
-    y = Question("entropy", Columns((1,)), Columns((), (0,)))
-    both = Question("entropy", Columns((0, 1)), Columns((), (0,)))
+    x = Question("entropy", Part((0,)), Part((1,), (0,)))
+    y = Question("entropy", Part((1,)), Part((), (0,)))
+    both = Question("entropy", Part((0, 1)), Part((), (0,)))
     parts = fitted(candidate, rows, x).terms(rows)[0] + fitted(candidate, rows, y).terms(rows)[0]
     np.testing.assert_allclose(fitted(candidate, rows, both).terms(rows)[0], parts, rtol=1e-6, atol=1e-6)
 
@@ -193,9 +196,9 @@ def test_terms_are_consistent(candidate: Candidate) -> None:
 @everyone
 def test_total_correlation_is_joint_minus_singles(candidate: Candidate) -> None:
     rows = labelled()
-    target = Columns((0, 1), (1,))
-    total = Question("total correlation", target, Columns(), Columns(), apart=True)
-    single = [Columns((0,)), Columns((1,)), Columns((), (1,))]
+    target = Part((0, 1), (1,))
+    total = Question("total correlation", target, Part(), Part(), apart=True)
+    single = [Part((0,)), Part((1,)), Part((), (1,))]
     parts = [fitted(candidate, rows, total._replace(target=one, apart=False)).terms(rows)[0] for one in single]
     full, apart = fitted(candidate, rows, total).terms(rows)
     np.testing.assert_allclose(apart, torch.stack(parts).sum(0), rtol=1e-6, atol=1e-6)
@@ -206,7 +209,7 @@ def test_total_correlation_is_joint_minus_singles(candidate: Candidate) -> None:
 @everyone
 def test_units_move_entropies_by_their_logarithm(candidate: Candidate) -> None:
     rows = labelled()
-    scaled = Data(rows.continuous * torch.tensor([1e-3, 5.0]) - 7, rows.discrete, rows.levels)
+    scaled = Sample(rows.continuous * torch.tensor([1e-3, 5.0]) - 7, rows.discrete, rows.levels)
     one, other = (fitted(candidate, r, ENTROPY).terms(r)[0] for r in (rows, scaled))
     np.testing.assert_allclose(one - other, math.log(1e-3) + math.log(5), rtol=1e-4)
 
@@ -241,18 +244,18 @@ def test_parameters_are_counted(candidate: Candidate) -> None:
 def test_what_suits_whom(name: str, suited: list[str]) -> None:
     label, x = np.arange(20) % 3, normals(20)
     rows = {"numbers": data(x), "number": data(x[:, :1]), "labels": data(None, label), "both": data(x[:, :1], label)}
-    assert [what for what, one in rows.items() if ALL[name].suits(one, LABELLED)] == suited
+    assert [what for what, one in rows.items() if ALL[name].supports(one, LABELLED)] == suited
 
 
 def test_shrinking_is_for_few_rows() -> None:
     shrinks = GaussianKernel("gaussian-shrunk", standard, is_shrunk=True)
-    assert shrinks.suits(data(normals(9)), ENTROPY)
-    assert not shrinks.suits(data(normals(10)), ENTROPY)
+    assert shrinks.supports(data(normals(9)), ENTROPY)
+    assert not shrinks.supports(data(normals(10)), ENTROPY)
 
 
 def test_shrunk_correlations_of_few_rows_serve_others_better() -> None:
     x = np.random.default_rng(0).standard_normal((60, 20))
-    question = Question("entropy", Columns(tuple(range(20))), Columns())
+    question = Question("entropy", Part(tuple(range(20))), Part())
     costs = [
         -float(
             fitted(GaussianKernel("gaussian", standard, is_shrunk=few), data(x[:30]), question)
@@ -267,9 +270,9 @@ def test_shrunk_correlations_of_few_rows_serve_others_better() -> None:
 
 def test_counts_are_for_labels_alone_and_are_smoothed_frequencies() -> None:
     label = np.repeat([0, 1, 2], [60, 30, 10])
-    question, rows = Question("entropy", Columns((), (0,)), Columns()), data(None, label)
-    assert Counts().suits(rows, question)
-    assert not Counts().suits(data(normals(100), label), question)
+    question, rows = Question("entropy", Part((), (0,)), Part()), data(None, label)
+    assert Counts().supports(rows, question)
+    assert not Counts().supports(data(normals(100), label), question)
     log_prob = fitted(Counts(), rows, question).terms(rows)[0]
     np.testing.assert_allclose(log_prob.exp()[[0, 60, 90]], [0.6, 0.3, 0.1], atol=0.02)
 
@@ -318,7 +321,7 @@ def test_no_tails_no_low_degrees() -> None:
 def test_degrees_of_freedom_are_settled() -> None:
     rows, candidate = data(student(2.0)), StudentKernel("student-copula", ranked=True)
     one = fitted(candidate, rows, ENTROPY)
-    settled = candidate.settled(one)
+    settled = candidate.with_fixed_hyperparameters(one)
     assert isinstance(settled, StudentKernel)
     assert (settled.name, settled.ranked, settled.degrees) == ("student-copula", True, (one.mixed.df,))
     np.testing.assert_allclose(fitted(settled, rows, ENTROPY).terms(rows), one.terms(rows), rtol=1e-9)
@@ -327,7 +330,7 @@ def test_degrees_of_freedom_are_settled() -> None:
 def test_student_with_labels() -> None:
     label = np.arange(2000) % 2
     x = student(2.0, 2000) + 100 * label[:, None]
-    question = Question("mutual information", Columns((0, 1)), Columns((), (0,)), Columns())
+    question = Question("mutual information", Part((0, 1)), Part((), (0,)), Part())
     one = fitted(ALL["student"], data(x, label), question)
     assert one.mixed.df == 2
     assert float(one.ratio(data(x, label)).mean()) == pytest.approx(np.log(2), abs=0.02)
@@ -368,7 +371,7 @@ def test_the_number_of_kernels_is_settled() -> None:
     x, _ = clustered()
     candidate = GaussianMixture("mixture-x", standard)
     found = fitted(candidate, data(x), ENTROPY)
-    settled = candidate.settled(found)
+    settled = candidate.with_fixed_hyperparameters(found)
     assert isinstance(settled, GaussianMixture)
     assert (settled.name, settled.coordinates, settled.kernels) == ("mixture-x", standard, found.kernels)
     assert len(fitted(settled, data(x), ENTROPY).mixed.weights) == found.kernels >= 4

@@ -11,17 +11,18 @@ from scipy import integrate, stats
 
 from infoknife.densities import KNIFE
 from infoknife.measure.candidates.networks import LABELS, LEAST, SMOOTH, Classifier, NetworkDensity
-from infoknife.measure.data import Columns, Data, Question
+from infoknife.measure.question import Question
+from infoknife.measure.table import Part, Sample
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 RHO = 0.8
-INFORMATION = Question("mutual information", Columns((1,)), Columns((0,)), Columns())
-TOTAL = Question("total correlation", Columns((0, 1)), Columns(), Columns(), apart=True)
-ENTROPY = Question("entropy", Columns((0, 1)), Columns())
-CLASS = Columns((), (0,))
-CLASSES = Question("mutual information", CLASS, Columns((0,)), Columns())
+INFORMATION = Question("mutual information", Part((1,)), Part((0,)), Part())
+TOTAL = Question("total correlation", Part((0, 1)), Part(), Part(), apart=True)
+ENTROPY = Question("entropy", Part((0, 1)), Part())
+CLASS = Part((), (0,))
+CLASSES = Question("mutual information", CLASS, Part((0,)), Part())
 
 
 @pytest.fixture(autouse=True)
@@ -31,17 +32,17 @@ def own_random_state() -> Iterator[None]:
         yield
 
 
-def data(continuous: Array, *codes: Codes) -> Data:
+def data(continuous: Array, *codes: Codes) -> Sample:
     discrete = np.stack(codes, 1) if codes else np.zeros((len(continuous), 0), dtype=np.int64)
-    return Data(torch.tensor(continuous), torch.tensor(discrete), tuple(int(code.max()) + 1 for code in codes))
+    return Sample(torch.tensor(continuous), torch.tensor(discrete), tuple(int(code.max()) + 1 for code in codes))
 
 
-def pair(rows: int = 500, seed: int = 0) -> Data:
+def pair(rows: int = 500, seed: int = 0) -> Sample:
     x, noise = np.random.default_rng(seed).normal(size=(2, rows))
     return data(np.stack([5 + x, 100 * (RHO * x + math.sqrt(1 - RHO**2) * noise)], 1))
 
 
-def classes(rows: int = 1000, seed: int = 0) -> Data:
+def classes(rows: int = 1000, seed: int = 0) -> Sample:
     rng = np.random.default_rng(seed)
     label = rng.integers(2, size=rows)
     return data((rng.normal(size=rows) + 2 * label)[:, None], label)
@@ -79,17 +80,17 @@ def test_entropy_of_a_gaussian_pair(generator: torch.Generator) -> None:
 
 
 def test_conditional_information(generator: torch.Generator) -> None:
-    def rows(count: int, seed: int) -> Data:
+    def rows(count: int, seed: int) -> Sample:
         z, a, b = np.random.default_rng(seed).normal(size=(3, count))
         return data(np.stack([z + a, z + 0.6 * a + 0.8 * b, 3 * z], 1))
 
-    question = Question("conditional mutual information", Columns((1,)), Columns((0, 2)), Columns((2,)))
+    question = Question("conditional mutual information", Part((1,)), Part((0, 2)), Part((2,)))
     found = float(knife().fit(rows(600, 0), question, generator).ratio(rows(2000, 1)).mean())
     assert found == pytest.approx(-0.5 * math.log(1 - 0.36), abs=0.08)
 
 
 def test_a_discrete_condition_becomes_ones_and_zeros(generator: torch.Generator) -> None:
-    question = Question("mutual information", Columns((0,)), CLASS, Columns())
+    question = Question("mutual information", Part((0,)), CLASS, Part())
     found = float(knife().fit(classes(), question, generator).ratio(classes(2000, seed=1)).mean())
     assert found == pytest.approx(class_information(), abs=0.08)
 
@@ -124,24 +125,24 @@ def test_densities_suit_continuous_targets_and_enough_rows() -> None:
     assert suits(pair(LEAST), INFORMATION)
     assert not suits(pair(LEAST - 1), INFORMATION)
     assert not suits(classes(), CLASSES)
-    assert not suits(classes(), Question("entropy", Columns((0,), (0,)), Columns()))
+    assert not suits(classes(), Question("entropy", Part((0,), (0,)), Part()))
 
 
 # classifier
 
 
 @pytest.fixture(scope="module")
-def separated() -> Data:
+def separated() -> Sample:
     return classes()
 
 
-def test_information_about_classes(separated: Data, generator: torch.Generator) -> None:
+def test_information_about_classes(separated: Sample, generator: torch.Generator) -> None:
     found = float(Classifier(150).fit(separated, CLASSES, generator).ratio(classes(4000, seed=1)).mean())
     assert found == pytest.approx(class_information(), abs=0.05)
 
 
-def test_entropy_of_classes_given_numbers(separated: Data, generator: torch.Generator) -> None:
-    question = Question("conditional entropy", CLASS, Columns((0,)))
+def test_entropy_of_classes_given_numbers(separated: Sample, generator: torch.Generator) -> None:
+    question = Question("conditional entropy", CLASS, Part((0,)))
     full, none = Classifier(150).fit(separated, question, generator).terms(classes(4000, seed=1))
     assert -float(full.mean()) == pytest.approx(math.log(2) - class_information(), abs=0.05)
     assert not none.any()
@@ -160,7 +161,7 @@ def test_two_columns_of_classes_are_one_target(generator: torch.Generator) -> No
     first = rng.integers(2, size=1500)
     second = np.where(rng.random(1500) < 0.7, first, 1 - first)
     rows = data(rng.normal(size=(1500, 1)), first, second)
-    question = Question("conditional entropy", Columns((), (0, 1)), Columns((0,)))
+    question = Question("conditional entropy", Part((), (0, 1)), Part((0,)))
     found = -float(
         Classifier(100)
         .fit(rows.rows(slice(0, 1000)), question, generator)
@@ -171,21 +172,21 @@ def test_two_columns_of_classes_are_one_target(generator: torch.Generator) -> No
 
 
 def test_a_network_learns_what_a_line_cannot(generator: torch.Generator) -> None:
-    def quadrants(rows: int, seed: int) -> Data:
+    def quadrants(rows: int, seed: int) -> Sample:
         x = np.random.default_rng(seed).normal(size=(rows, 2))
         return data(x, (x.prod(1) > 0).astype(np.int64))
 
-    question = Question("mutual information", CLASS, Columns((0, 1)), Columns())
+    question = Question("mutual information", CLASS, Part((0, 1)), Part())
     found = float(Classifier(200).fit(quadrants(1000, 0), question, generator).ratio(quadrants(1000, 1)).mean())
     assert 0.45 < found < math.log(2)
 
 
-def test_classifiers_suit_a_few_classes_given_numbers(separated: Data) -> None:
+def test_classifiers_suit_a_few_classes_given_numbers(separated: Sample) -> None:
     suits = Classifier(1).suits
     assert suits(separated, CLASSES)
     assert not suits(separated.rows(slice(0, LEAST - 1)), CLASSES)
-    assert not suits(separated, Question("entropy", CLASS, Columns()))
-    assert not suits(separated, Question("conditional entropy", Columns((0,)), CLASS))
+    assert not suits(separated, Question("entropy", CLASS, Part()))
+    assert not suits(separated, Question("conditional entropy", Part((0,)), CLASS))
     some, many = (
         data(np.random.default_rng(0).normal(size=(400, 1)), np.arange(400) % count) for count in (LABELS, LABELS + 1)
     )
