@@ -64,10 +64,16 @@ def absurd(
     draws: Annotated[int, typer.Option(help="How many random tables.")] = 2000,
     seed: Annotated[int, typer.Option(help="The first table's seed; the next ones follow it.")] = 0,
     effort: Effort = "quick",
+    minutes: Annotated[float, typer.Option(help="Stop after so long, and say how many tables are left.")] = 20.0,
 ) -> None:
     """Answers about small random tables that no table can have, with the seeds of the tables."""
-    found, refused, begin = [], [], time.perf_counter()
+    torch.set_num_threads(1)
+    found, refused, done, begin = [], [], 0, time.perf_counter()
     for number in range(seed, seed + draws):
+        if time.perf_counter() - begin > 60 * minutes:
+            print(f"\nSTOPPED after {minutes:g} minutes; the next table has seed {number}")
+            break
+        done += 1
         x, y = random_table(number)
         answer = measure(x, y, effort)
         if reasons := absurdities(answer, x, y):
@@ -77,7 +83,9 @@ def absurd(
             refused.append(number)
             print(f"seed {number}, n={len(x)}, refused: {answer.error}", flush=True)
     took = time.perf_counter() - begin
-    print(f"\n{draws} tables in {took:.0f} s, absurd: {len(found)} {found}, refused: {len(refused)} {refused}")
+    print(
+        f"\n{done} of {draws} tables in {took:.0f} s, absurd: {len(found)} {found}, refused: {len(refused)} {refused}"
+    )
 
 
 def _measure_all(tasks: list[TableTask], only: str | None, effort: str, seed: int) -> None:
