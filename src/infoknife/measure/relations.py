@@ -12,8 +12,9 @@ __all__ = ["dependent_columns", "deterministic", "without_dependent"]
 Floats = NDArray[np.float64]
 
 ROUNDING = 16  # units of rounding that a linear relation may be off
-CURVE_ROUNDING = 1000  # and a curve through neighbouring rows
+CURVE_ROUNDING = 100  # and a curve through neighbouring rows
 CURVE_ROWS = (100, 4096)  # so many rows show a curve; more only cost time
+NEAR_ROWS, CURVE_STEP = 1024, 0.3  # rows that show whether y may lie on a curve, and how far it moves from row to row
 NEIGHBOURS = (1, 2, 3, 4, 5, 6)  # on either side that a curve is drawn through
 
 
@@ -172,16 +173,21 @@ def _smooth(table: Table, x: Sequence[int], y: Sequence[int]) -> str | None:
     u, v = _values(table, x)[::step], _values(table, y)[::step]
     if len(u) < CURVE_ROWS[0]:
         return None
+    spread = np.median(np.abs(v - np.median(v, 0)), 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rounding = CURVE_ROUNDING * _epsilon(table, (*x, *y)) * np.abs(v).max(0) / spread
     for i, column in zip(x, u.T, strict=True):
         order = column.argsort(kind="stable")
-        for j, target in zip(y, v.T, strict=True):
-            spread = np.median(np.abs(target - np.median(target)))
-            epsilon = _epsilon(table, (i, j))
-            rounding = CURVE_ROUNDING * epsilon * np.abs(target).max() / spread if spread > 0 else 0.0
-            if 0 < rounding < 1e-3 and _miss(column[order], target[order]) <= rounding * spread:
-                names = table.columns[j].name, table.columns[i].name
+        for j in np.flatnonzero(_may_be_curves(column[order], v[order], spread) & (rounding < 1e-3)):
+            if _miss(column[order], v[order, j]) <= rounding[j] * spread[j]:
+                names = table.columns[y[j]].name, table.columns[i].name
                 return f"{names[0]} is a smooth function of {names[1]}, exact to rounding. Leave one of them out"
     return None
+
+
+def _may_be_curves(x: Floats, y: Floats, spread: Floats) -> NDArray[np.bool_]:
+    """Which columns of y (n, d) change little from row to row of x: of all others a curve need not be sought."""
+    return np.median(np.abs(np.diff(y[:NEAR_ROWS], axis=0)), 0) < CURVE_STEP * spread
 
 
 def _miss(x: Floats, y: Floats) -> float:
