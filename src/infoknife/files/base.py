@@ -120,8 +120,8 @@ def unreadable(path: Path, error: Exception) -> ValueError:
 
 
 def quoted(name: str) -> str:
-    """Return a name in quotes, safe to show."""
-    return f"'{printable(name)}'"
+    """Return a name in quotes, safe to show; a long one, which may be a text, is not shown."""
+    return f"'{printable(name)}'" if len(name) <= 60 else f"(a name of {len(name)} characters)"
 
 
 @contextmanager
