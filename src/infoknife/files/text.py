@@ -186,7 +186,9 @@ class Text(File):
             if guess not in ("utf-8", told):
                 self.notes += (f"read as {guess}",)
             return "utf-8-sig" if mark.startswith(codecs.BOM_UTF8) and codecs.lookup(guess).name == "utf-8" else guess
-        raise self.fault(f"{faults[0]} is not {guesses[0].upper()}. Save it as UTF-8, or name its encoding (--encoding)")
+        raise self.fault(
+            f"{faults[0]} is not {guesses[0].upper()}. Save it as UTF-8, or name its encoding (--encoding)"
+        )
 
     def _unreadable(self, encoding: str) -> str:
         """Decode the whole file once, and return the place of what cannot be decoded, if anything."""

@@ -52,7 +52,11 @@ def test_columns_come_back(tmp_path: Path, name: str) -> None:
     assert SECRET not in repr(table)
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20), min_size=1, max_size=5))
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20), min_size=1, max_size=5
+    )
+)
 @pytest.mark.parametrize("name", ["moods.tsv", "moods.csv"])
 def test_round_trip(name: str, texts: list[str]) -> None:
     with TemporaryDirectory() as folder:
@@ -61,7 +65,7 @@ def test_round_trip(name: str, texts: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "row",
-    [b"a\\\tb", b"a\\\nb", rb"a\\b", rb'a\"b\"', rb"a\\\\", b"a\\\\\\\tb", b"a\\\rb", b" a "],
+    [b"a\\\tb", b"a\\\nb", rb"a\\b", rb"a\"b\"", rb"a\\\\", b"a\\\\\\\tb", b"a\\\rb", b" a "],
 )
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 def test_escapes_are_those_of_pandas(tmp_path: Path, row: bytes, end: bytes) -> None:
@@ -160,7 +164,10 @@ def test_no_table_that_fits(tmp_path: Path) -> None:
     saved(tmp_path, b"", "empty.csv")
     with pytest.raises(ValueError, match="no table with the columns age, mood, text; expected one") as caught:
         read_table(tmp_path, COLUMNS)
-    assert "a.tsv: 'split', 'age', 'text'; empty.csv: cannot be read; headless.tsv: (a cell of 15 characters), 'x'" in str(caught.value)
+    assert (
+        "a.tsv: 'split', 'age', 'text'; empty.csv: cannot be read; headless.tsv: (a cell of 15 characters), 'x'"
+        in str(caught.value)
+    )
     assert SECRET not in str(caught.value)
 
 
@@ -188,7 +195,8 @@ def test_not_utf8(tmp_path: Path, name: str, mark: bytes) -> None:
     path = write(tmp_path / name, columns([SECRET, "so"]))
     path.write_bytes(mark + path.read_bytes().replace(b"so", b"caf\xe9\x81"))
     with pytest.raises(
-        ValueError, match=rf"{name}: line 3, byte 11 of it \(0xe9\) is not UTF-8. Save it as UTF-8, or name its encoding"
+        ValueError,
+        match=rf"{name}: line 3, byte 11 of it \(0xe9\) is not UTF-8. Save it as UTF-8, or name its encoding",
     ) as caught:
         read_table(path, COLUMNS)
     assert SECRET not in str(caught.value)
@@ -209,9 +217,7 @@ def test_packed_badly(tmp_path: Path) -> None:
             read_table(path, COLUMNS)
 
 
-@pytest.mark.parametrize(
-    ("name", "way"), [("moods.tsv", "tab in double quotes"), ("moods.csv", "comma in double quo")]
-)
+@pytest.mark.parametrize(("name", "way"), [("moods.tsv", "tab in double quotes"), ("moods.csv", "comma in double quo")])
 @pytest.mark.parametrize("extra", [1, -1])
 def test_uneven_rows(tmp_path: Path, name: str, way: str, extra: int) -> None:
     mark = "\t" if name.endswith("tsv") else ","
@@ -265,7 +271,9 @@ def test_parquet_with_spoilt_pages(tmp_path: Path) -> None:
 
 def test_texts_of_another_type(tmp_path: Path) -> None:
     pq.write_table(pa.table({"mood": ["a"], "age": [1], "text": [[SECRET]]}), tmp_path / "moods.parquet")
-    with pytest.raises(ValueError, match="the column 'text' has lists or records; expected one value per row") as caught:
+    with pytest.raises(
+        ValueError, match="the column 'text' has lists or records; expected one value per row"
+    ) as caught:
         read_table(tmp_path / "moods.parquet", COLUMNS)
     assert SECRET not in str(caught.value)
 
