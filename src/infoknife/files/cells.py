@@ -88,7 +88,7 @@ def _number_pattern(decimal: str, thousands: str) -> re.Pattern[str]:
     core = rf"(?P<whole>{whole})(?:{decimal}(?P<part>\d*))?|{decimal}(?P<only>\d+)"
     gap = f"[{_SPACE}]?"
     return re.compile(
-        rf"(?P<open>\()?(?P<sign>[+−-])?{gap}(?P<before>{_CURRENCY})?{gap}(?P<late>[+−-])?(?:{core})(?P<power>[eE][+-]?\d+)?"
+        rf"(?P<open>\()?(?P<sign>[+−-])?{gap}(?:(?P<before>{_CURRENCY}){gap}(?P<late>[+−-])?)?(?:{core})(?P<power>[eE][+-]?\d+)?"
         rf"{gap}(?P<after>%|{_CURRENCY})?(?P<close>\))?",
         re.ASCII,
     )

@@ -89,7 +89,8 @@ class Parquet(File):
             if types.is_decimal(kind) or types.is_null(kind):
                 column = column.cast(pyarrow.float64())
             elif types.is_time(kind):
-                column = column.cast(pyarrow.int64()).cast(pyarrow.duration(kind.unit))
+                whole = pyarrow.int32() if types.is_time32(kind) else pyarrow.int64()
+                column = column.cast(whole).cast(pyarrow.int64()).cast(pyarrow.duration(kind.unit))
             elif types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
                 column = column.cast(pyarrow.binary()).cast(pyarrow.string())
             missing = np.asarray(column.is_null().to_numpy(), bool)

@@ -220,18 +220,18 @@ class Text(File):
         return f"line {lines + 1}, byte {at - start + 1} of it (0x{byte:02x})"
 
     def _found_separator(self, usual: str) -> str:
-        """Return the separator that splits the first rows into most cells, the same number in each."""
-        widths = {}
+        """Return the separator that splits the first rows into most cells, the same number in each; then most numbers."""
+        found = {usual: (1, 0)}
         for sep in sorted(SEPARATORS, key=lambda sep: sep != usual):
             try:
-                with self._rows(False, sep) as rows, _any_length():
-                    found = {len(row) for row in islice(rows, 50) if row}
+                with self._rows(False, sep) as reader, _any_length():
+                    rows = [row for row in islice(reader, 50) if row]
             except csv.Error:
                 continue
-            if len(found) == 1:
-                widths[sep] = found.pop()
-        best = max(widths, key=lambda sep: widths[sep], default=usual)
-        return best if widths.get(best, 1) > 1 else usual
+            if len({len(row) for row in rows}) == 1 and len(rows[0]) > 1:
+                cells = [cell.strip() for row in rows for cell in row]
+                found[sep] = len(rows[0]), sum(is_number(cell, ".") or is_number(cell, ",") for cell in cells)
+        return max(found, key=lambda sep: found[sep])
 
     def _found_decimal(self, rows: Sequence[Sequence[str]]) -> str:
         """Return a comma if some columns can only be read with decimal commas, and none only with points."""
