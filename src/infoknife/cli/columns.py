@@ -87,7 +87,7 @@ def _missing(file: File, option: str, name: str) -> tuple[str, ...]:
     close = difflib.get_close_matches(name, file.names, n=1)
     hint = f"; did you mean '{close[0]}'?" if close else ";"
     marks = [mark for mark in files.SEPARATORS if len(names) == 1 and mark in names[0]]
-    if marks and not close:
+    if marks:
         word = "tab" if marks[0] == "\t" else f"'{marks[0]}'"
         hint = f"; is the {files.SEPARATORS[marks[0]]} the separator (--sep {word})?"
     raise ValueError(f"{option}: {file.path} has no column '{printable(name)}'{hint} {listed}")

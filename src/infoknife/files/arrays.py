@@ -15,6 +15,7 @@ from infoknife.files.cells import typed
 __all__ = ["Arrays"]
 
 MAX_COLUMNS = 100_000  # of an array: beyond, its axes are in the wrong order
+_NO_ARRAY = "is no array of numpy; save it again, or give it the suffix of what it is"
 _RECORDS = "has records; expected numbers or strings. Save one array per field"
 
 
@@ -84,7 +85,7 @@ class Arrays(File):
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, _, dtype = read(file)
         except Exception:  # a header is parsed as Python, in many ways
-            return _Array(fault="is no array; expected one of numpy")
+            return _Array(fault=_NO_ARRAY)
         fields = tuple(dtype.names or ())
         if version == (3, 0):  # names in UTF-8
             fields = tuple(name.encode("latin1").decode() for name in fields)
@@ -107,7 +108,7 @@ class Arrays(File):
     def _split(self, name: str, array: _Array) -> list[tuple[str, tuple[str, int | str | None]]]:
         """Return the columns of an array, each with its place."""
         if not self._packed and array.fault:
-            raise self.fault(f"the array {array.fault}")
+            raise self.fault(array.fault if array.fault == _NO_ARRAY else f"the array {array.fault}")
         if not self._packed and array.fields:
             return [(field, (name, field)) for field in array.fields]
         if array.fault or len(array.shape) == 1:

@@ -217,10 +217,10 @@ class Text(File):
                 start = total - len(chunk) + chunk.rfind(b"\n") + 1 if b"\n" in chunk else start
         start = total - len(chunk) + before.rfind(b"\n") + 1 if b"\n" in before else start
         lines += before.count(b"\n")
-        return f"line {lines + 1}, byte {at - start + 1} of it (0x{byte:02x})"
+        return f"line {lines + 1}, byte {max(at - start + 1, 1)} of it (0x{byte:02x})"
 
     def _found_separator(self, usual: str) -> str:
-        """Return the separator that splits the first rows into most cells, the same number in each; then most numbers."""
+        """Return the separator that splits the first rows into most cells, all into as many; then most numbers."""
         found = {usual: (1, 0)}
         for sep in sorted(SEPARATORS, key=lambda sep: sep != usual):
             try:
