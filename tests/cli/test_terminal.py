@@ -1,12 +1,13 @@
 import io
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from infoknife.cli import app
 from infoknife.cli.terminal import show_anything
+from tests.cli.fake_engine import Engine
 
 
 @pytest.mark.parametrize(
@@ -27,10 +28,9 @@ def test_streams_of_other_kinds_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     show_anything()
 
 
-def test_a_command_on_an_old_terminal(flowers: Path) -> None:
-    code = "from infoknife.cli import app; app()"
-    command = [sys.executable, "-c", code, "mi", str(flowers), "--x", "length", "--y", "width", "--effort", "quick"]
-    environment = os.environ | {"PYTHONIOENCODING": "cp1252", "PYTHONPATH": "src"}
-    result = subprocess.run(command, capture_output=True, env=environment, check=False)
-    assert (result.returncode, result.stderr) == (0, b"")
-    assert b"training - held-out" in result.stdout
+def test_a_command_on_an_old_terminal(flowers: Path, engine: Engine) -> None:
+    arguments = ["entropy", str(flowers), "--columns", "length"]
+    for encoding, sign in (("cp1252", "±"), ("ascii", "+/-")):
+        result = CliRunner(charset=encoding).invoke(app, arguments)
+        assert result.exit_code == 0
+        assert f" {sign} " in result.stdout
