@@ -254,7 +254,7 @@ def test_missing_numbers(tmp_path: Path, mark: str) -> None:
 
 
 def test_odd_marks_for_missing_numbers_are_noted(tmp_path: Path) -> None:
-    assert column(tmp_path, "5", "-", "?").note == "a: numbers; 2 cells with a mark such as - or #N/A count as missing"
+    assert column(tmp_path, "5", "-", "?").note == "a: 2 cells with a mark such as - or #N/A count as missing"
     assert column(tmp_path, "5", "", "NA").note == ""
 
 
@@ -385,6 +385,13 @@ def test_escapes_across_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
 def test_texts_keep_their_spaces(tmp_path: Path) -> None:
     assert open_file(saved(tmp_path, "a,b\n x ,NA\n")).read_text(["a", "b"]) == {"a": [" x "], "b": ["NA"]}
+
+
+def test_quotes_behind_a_space_belong_to_texts(tmp_path: Path) -> None:
+    file = open_file(saved(tmp_path, f'a,b\n1, "x,{SECRET}"\n'))
+    assert lists(file.read(["b"])) == {"b": [f"x,{SECRET}"]}
+    with pytest.raises(ValueError, match=r"line 2 has 3 cells; expected 2"):
+        file.read_text(["b"])
 
 
 # lines

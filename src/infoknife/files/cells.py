@@ -50,9 +50,8 @@ def recognised(name: str, cells: list[str], decimal: str, where: Callable[[int],
     if found is not None:
         values, words = found
         if marks:
-            words = (
-                f"{words or 'numbers'}; {marks} cell{'s' * (marks > 1)} with a mark such as - or #N/A count as missing"
-            )
+            said = f"{marks} cell{'s' * (marks > 1)} with a mark such as - or #N/A count as missing"
+            words = f"{words}; {said}" if words else said
         return Column(name, _filled(values, absent), absent, f"{label}: {words}" if words else "")
     strings = np.array(cells, dtype=object)
     strings[classic] = ""
@@ -67,9 +66,13 @@ def _filled(values: Values, missing: Mask) -> Values:
 
 def _almost(label: str, cells: list[str], absent: Mask, where: Callable[[int], str]) -> str:
     """Say so where nearly all cells are numbers, and which are not."""
-    odd = [i for i, cell in enumerate(cells) if not absent[i] and not (is_number(cell, ".") or is_number(cell, ","))]
-    count = int((~absent).sum())
-    if count - len(odd) < max(10, 0.95 * count):
+    count, odd = int((~absent).sum()), []
+    for i, cell in enumerate(cells):
+        if not absent[i] and not (is_number(cell, ".") or is_number(cell, ",")):
+            odd.append(i)
+            if count - len(odd) < max(10, 0.95 * count):
+                return ""
+    if not odd and count < 10:
         return ""
     places = " and ".join(map(where, odd[:3])) + f" and {len(odd) - 3} more" * (len(odd) > 3)
     what = f"{places} {'is' if len(odd) == 1 else 'are'} not: mend {'it' if len(odd) == 1 else 'them'}"
@@ -110,20 +113,26 @@ def _numbers(cells: list[str], decimal: str) -> tuple[Values, str] | None:
     if values is not None:
         return values, ""
     for mark in (decimal, other):
-        found = [_NUMBER[mark].fullmatch(cell) or _INFINITE.fullmatch(cell) for cell in cells]
-        if None not in found:
-            matches = [match for match in found if match is not None]
-            words = _written(matches, mark, decimal)
-            if words is None:
-                return None
-            if (
-                mark == decimal
-                and re.search("[.,]", words and "".join(cells))
-                and all(is_number(c, other) for c in cells)
-            ):
-                words += f" (if that is wrong, say --decimal '{other}')"
-            return _array([_value(match) for match in matches]), words
+        matches = _matched(cells, _NUMBER[mark], _INFINITE)
+        words = _written(matches, mark, decimal) if matches else None
+        if words is None:
+            continue
+        marked = words and re.search("[.,]", "".join(cells))
+        if mark == decimal and marked and all(is_number(cell, other) for cell in cells):
+            words += f" (if that is wrong, say --decimal '{other}')"
+        return _array([_value(match) for match in matches]), words
     return None
+
+
+def _matched(cells: list[str], *patterns: re.Pattern[str]) -> list[re.Match[str]]:
+    """Return a match of every cell with one of some patterns, or none at all."""
+    found = []
+    for cell in cells:
+        match = next((match for pattern in patterns if (match := pattern.fullmatch(cell))), None)
+        if match is None:
+            return []
+        found.append(match)
+    return found
 
 
 def _written(matches: list[re.Match[str]], mark: str, decimal: str) -> str | None:
@@ -152,11 +161,8 @@ def _value(match: re.Match[str]) -> int | float:
     if "power" not in parts:
         return float(match[0])
     digits = re.sub(r"\D", "", parts["whole"] or "")
-    minus = (
-        -1
-        if (parts["open"] is not None) ^ ("-" in (s := (parts["sign"] or "") + (parts["late"] or "")) or "−" in s)
-        else 1
-    )
+    signs = (parts["sign"] or "") + (parts["late"] or "")
+    minus = -1 if (parts["open"] is not None) != ("-" in signs or "−" in signs) else 1
     fraction = parts["part"] if parts["part"] is not None else parts["only"]
     if fraction is None and not parts["power"] and len(digits) < 30:
         return minus * int(digits)
@@ -189,10 +195,9 @@ def _dates(cells: list[str]) -> tuple[Values, str] | None:
         parts = [cell.replace(",", ".").split(":") for cell in cells]
         spans = [sum(float(part) / size for part, size in zip(one, (24, 1440, 86400), strict=False)) for one in parts]
         return np.array(spans), "times, as days since midnight"
-    for pattern in (_ISO, _LOCAL):
-        if matches := [match for match in map(pattern.fullmatch, cells) if match is not None]:
-            break
-    if len(matches) < len(cells) or len({match["zone"] is None for match in matches}) > 1:
+    pattern = _ISO if _ISO.fullmatch(cells[0]) else _LOCAL
+    matches = _matched(cells, pattern)
+    if not matches or len({match["zone"] is None for match in matches}) > 1:
         return None
     day_first, words = _order(matches) if pattern is _LOCAL else (True, "")
     try:

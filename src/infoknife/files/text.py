@@ -40,7 +40,7 @@ class Text(File):
         head = [row for _, row in islice(self._numbered(), HEAD)]
         if not head:
             raise self.fault("is empty; expected a line with the columns' names, and rows below it")
-        first = [cell.strip() for cell in head[0]]
+        first = [cell.lstrip("\ufeff").strip() for cell in head[0]]
         self._named = not all(is_number(cell, ".") or is_number(cell, ",") for cell in first)
         self.names = tuple(cell if cell and self._named else str(i) for i, cell in enumerate(first))
         if self._named and len(head) == 1:
@@ -100,21 +100,23 @@ class Text(File):
                     with _any_length():
                         block = list(islice(rows, BLOCK))
                 except csv.Error:
-                    raise self._first_fault() from None
+                    raise self._first_fault(exact) from None
                 if not block:
                     return
                 if set(map(len, block)) != width:
                     block = [row for row in block if row]
                     if set(map(len, block)) - width:
-                        raise self._first_fault()
+                        raise self._first_fault(exact)
                 yield block[skip:]
                 skip = 0 if block else skip
 
-    def _first_fault(self) -> ValueError:
+    def _first_fault(self, exact: bool) -> ValueError:
         """Find the first row that is wrong, line by line."""
         width = len(self.names)
         try:
-            line, row = next((line, row) for line, row in self._numbered() if len(row) != width)
+            line, row = next((line, row) for line, row in self._numbered(exact=exact) if len(row) != width)
+        except StopIteration:
+            return self.fault("changed while it was read; read it again")
         except ValueError as error:
             return error
         way = f"cells that contain a {SEPARATORS.get(self._sep, 'separator')} in double quotes"
@@ -123,9 +125,9 @@ class Text(File):
         cells = f"{len(row)} cell{'s' * (len(row) != 1)}"
         return self.fault(f"line {line} has {cells}; expected {width}, as the header has. Put {way}")
 
-    def _numbered(self) -> Iterator[tuple[int, list[str]]]:
+    def _numbered(self, *, exact: bool = False) -> Iterator[tuple[int, list[str]]]:
         """Yield every row that is not blank with the number of its first line."""
-        with self._rows(exact=False) as rows:
+        with self._rows(exact) as rows:
             line = 1
             while True:
                 try:
