@@ -40,7 +40,7 @@ class Arrays(File):
         self._packed = path.suffix.lower() == ".npz"
         self._columns: dict[str, tuple[str, int | str | None]] = {}
         message = f"cannot be read as an {path.suffix[1:].upper()} file of numpy; save it again"
-        with guarded(path, message, OSError, zipfile.BadZipFile, NotImplementedError, EOFError, ValueError):
+        with guarded(path, message, Exception):  # whatever zipfile raises
             self._arrays = dict(self._members())
         pairs = [pair for name, array in self._arrays.items() for pair in self._split(name, array)]
         self.names = tuple(column for column, _ in pairs)
@@ -113,8 +113,7 @@ class Arrays(File):
             return [(field, (name, field)) for field in array.fields]
         if array.fault or len(array.shape) == 1:
             return [(name if self._packed else "0", (name, None))]
-        pattern = f"{name}[{{}}]" if self._packed else "{}"
-        columns = [(pattern.replace("{}", str(i)), (name, i)) for i in range(array.shape[1])]
+        columns = [(f"{name}[{i}]" if self._packed else str(i), (name, i)) for i in range(array.shape[1])]
         if self._packed:
             self.groups[name] = tuple(column for column, _ in columns)
         return [*columns]

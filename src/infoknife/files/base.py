@@ -104,9 +104,10 @@ class File(ABC):
             raise self.fault(f"several columns are called {', '.join(twice[:5])}; give every column its own name")
 
     def _check_asked(self, names: Sequence[str]) -> None:
-        if unknown := [quoted(name) for name in names if name not in self.names]:
-            known = ", ".join(map(quoted, self.names[:20])) + ", ..." * (len(self.names) > 20)
-            raise self.fault(f"there is no column {unknown[0]}; the columns are {known}")
+        known = set(self.names)
+        if unknown := [quoted(name) for name in names if name not in known]:
+            listed = ", ".join(map(quoted, self.names[:20])) + ", ..." * (len(self.names) > 20)
+            raise self.fault(f"there is no column {unknown[0]}; the columns are {listed}")
 
 
 def fault(path: Path, message: str) -> ValueError:

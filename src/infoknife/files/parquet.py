@@ -15,8 +15,6 @@ __all__ = ["Parquet"]
 FILLERS: tuple[tuple[str, Any], ...] = (
     ("is_integer", 0),
     ("is_boolean", False),
-    ("is_string", ""),
-    ("is_large_string", ""),
 )  # values where there is none
 
 
@@ -81,9 +79,8 @@ class Parquet(File):
         from pyarrow import types
 
         kind = column.type
-        with guarded(
-            self.path, f"the column {quoted(name)} has the type {kind}, which is not read", pyarrow.ArrowException
-        ):
+        message = f"the column {quoted(name)} has the type {kind}, which is not read"
+        with guarded(self.path, message, pyarrow.ArrowException):
             if types.is_dictionary(kind):
                 column = column.cast(kind := kind.value_type)
             if types.is_decimal(kind) or types.is_null(kind):
@@ -96,7 +93,11 @@ class Parquet(File):
             missing = np.asarray(column.is_null().to_numpy(), bool)
             if fill := [filler for is_kind, filler in FILLERS if getattr(types, is_kind)(column.type)]:
                 column = column.fill_null(fill[0])
-            values = np.asarray(column.to_numpy())
+            values = np.array(column.to_numpy())
+        if values.dtype.kind == "O":
+            values[missing] = ""
+            if not all(isinstance(value, str) for value in values):
+                raise self.fault(message)
         found = typed(name, values)
         return Column(name, found.values, found.missing | missing, found.note)
 

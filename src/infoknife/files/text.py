@@ -46,19 +46,19 @@ class Text(File):
         if self._named and len(head) == 1:
             raise self.fault("there is a header and no row below it; expected rows")
         self._check_names()
+        self._places = {name: i for i, name in enumerate(self.names)}
         self._decimal = decimal or self._found_decimal(head[self._named :])
         self.notes += tuple(self._described(usual, sep, decimal))
 
     def read(self, names: Sequence[str]) -> dict[str, Column]:
         """Read these columns: as plain numbers in one pass, and what is something else in a second one."""
         self._check_asked(names)
-        places = {name: self.names.index(name) for name in names}
         clean = self._underscores == sum(name.count("_") for name in self.names)
         parts: dict[str, list[Values] | None] = {name: [] for name in names}
         for block in self._blocks():
             for name, part in parts.items():
                 if part is not None:
-                    place = places[name]
+                    place = self._places[name]
                     values = plain([row[place] for row in block], self._decimal, clean=clean)
                     if values is None:
                         parts[name] = None
@@ -85,7 +85,7 @@ class Text(File):
 
     def _cells(self, names: Sequence[str], *, exact: bool) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {name: [] for name in names}
-        places = [(found[name], self.names.index(name)) for name in names]
+        places = [(found[name], self._places[name]) for name in names]
         for block in self._blocks(exact=exact):
             for column, place in places:
                 column += [row[place] for row in block]
