@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "_version": set[str](),
     "theory": set[str](),
     "atomic": set[str](),
+    "files": {"numpy"},
     "inputs": {"torch", "numpy"},
     "kernels": {"torch", "inputs"},
     "pointwise": {"torch", "kernels", "inputs"},
@@ -52,7 +53,7 @@ MAY_IMPORT = {
     },
     "scikit_learn": {"torch", "numpy", "measure", "inputs"},
     "leakage": {"torch", "numpy", "measure", "inputs"},
-    "applications": {"torch", "numpy", "inputs", "atomic", PUBLIC},
+    "applications": {"torch", "numpy", "inputs", "atomic", "files", PUBLIC},
     "experiments": {
         "torch",
         "numpy",

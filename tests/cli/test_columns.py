@@ -1,4 +1,3 @@
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -8,72 +7,25 @@ import numpy as np
 import pytest
 import torch
 
-from infoknife.cli.columns import chosen, column, columns, declared, open_sheet
-from infoknife.cli.sheets import Sheet
+from infoknife.cli.columns import chosen, column, columns, declared
+from infoknife.files import File, open_file
 
 ROWS = 40
 
 
 @pytest.fixture
-def sheet(tmp_path: Path) -> Sheet:
+def sheet(tmp_path: Path) -> File:
     lines = [f"{i / 7},{i % 3},{'red' if i % 2 else 'blue'},{i * 5},x" for i in range(ROWS)]
     (tmp_path / "data.csv").write_text("\n".join(['size,kind,colour,"weight, kg",same', *lines]))
-    return open_sheet(tmp_path / "data.csv")
+    return open_file(tmp_path / "data.csv")
 
 
 @pytest.fixture
-def arrays(tmp_path: Path) -> Sheet:
+def arrays(tmp_path: Path) -> File:
     np.savez(
         tmp_path / "data.npz", x=np.random.default_rng(0).normal(size=(ROWS, 3)), y=np.arange(5), z=np.arange(ROWS)
     )
-    return open_sheet(tmp_path / "data.npz")
-
-
-# files
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".CSV", ".tsv"])
-def test_suffixes(tmp_path: Path, suffix: str) -> None:
-    (tmp_path / f"data{suffix}").write_text("a\n1\n")
-    assert open_sheet(tmp_path / f"data{suffix}").names == ("a",)
-
-
-def test_an_unknown_suffix(tmp_path: Path) -> None:
-    (tmp_path / "data.xlsx").write_text("")
-    with pytest.raises(
-        ValueError, match=r"data.xlsx has an unknown suffix; expected one of .csv .csv.gz .tsv .tsv.gz .pa"
-    ):
-        open_sheet(tmp_path / "data.xlsx")
-
-
-def test_a_missing_file(tmp_path: Path) -> None:
-    (tmp_path / "flowers.csv").write_text("a\n1\n")
-    with pytest.raises(ValueError, match=r"flower.csv does not exist; did you mean .*flowers.csv\?"):
-        open_sheet(tmp_path / "flower.csv")
-    with pytest.raises(ValueError, match=r"data.csv does not exist$"):
-        open_sheet(tmp_path / "nowhere" / "data.csv")
-
-
-def test_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"is a folder; expected a file"):
-        open_sheet(tmp_path)
-
-
-def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*arguments: object, **options: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    (tmp_path / "data.csv").write_text("a\n1\n")
-    monkeypatch.setattr("builtins.open", refuse)
-    with pytest.raises(ValueError, match=r"data.csv cannot be read: permission denied"):
-        open_sheet(tmp_path / "data.csv")
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are links to themselves on POSIX alone")
-def test_a_link_that_leads_nowhere(tmp_path: Path) -> None:
-    (tmp_path / "data.csv").symlink_to("data.csv")
-    with pytest.raises(ValueError, match=r"data.csv (does not exist|cannot be read)"):
-        open_sheet(tmp_path / "data.csv")
+    return open_file(tmp_path / "data.npz")
 
 
 # names
@@ -88,11 +40,11 @@ def test_a_link_that_leads_nowhere(tmp_path: Path) -> None:
         ('size,"weight, kg"', ("size", "weight, kg")),
     ],
 )
-def test_names(sheet: Sheet, text: str, expected: tuple[str, ...]) -> None:
+def test_names(sheet: File, text: str, expected: tuple[str, ...]) -> None:
     assert chosen(sheet, "--x", text) == expected
 
 
-def test_the_name_of_an_array_is_all_its_columns(arrays: Sheet) -> None:
+def test_the_name_of_an_array_is_all_its_columns(arrays: File) -> None:
     assert chosen(arrays, "--x", "x") == ("x[0]", "x[1]", "x[2]")
     assert chosen(arrays, "--x", "z,x[1]") == ("z", "x[1]")
 
@@ -106,7 +58,7 @@ def test_the_name_of_an_array_is_all_its_columns(arrays: Sheet) -> None:
         ("size,kind,size", "--x names 'size' more than once"),
     ],
 )
-def test_names_that_are_wrong(sheet: Sheet, text: str, expected: str) -> None:
+def test_names_that_are_wrong(sheet: File, text: str, expected: str) -> None:
     with pytest.raises(ValueError, match=expected.replace("?", re.escape("?"))):
         chosen(sheet, "--x", text)
 
@@ -115,13 +67,13 @@ def test_many_columns_are_not_all_listed(tmp_path: Path) -> None:
     arrays: dict[str, Any] = {f"a{i}": np.zeros(3) for i in range(23)} | {"b": np.zeros((3, 2))}
     np.savez(tmp_path / "data.npz", **arrays)
     with pytest.raises(ValueError, match=r"the columns are b, a0, a1, .*a18 and 4 more"):
-        chosen(open_sheet(tmp_path / "data.npz"), "--y", "q")
+        chosen(open_file(tmp_path / "data.npz"), "--y", "q")
 
 
 # kinds
 
 
-def test_kinds_follow_the_values(sheet: Sheet) -> None:
+def test_kinds_follow_the_values(sheet: File) -> None:
     found = columns(sheet, ["size", "kind", "colour", "weight, kg"], {})
     assert [one.labels for one in found.values()] == [None, (0, 1, 2), ("blue", "red"), None]
     assert found["colour"].values[:4].tolist() == [0, 1, 0, 1]
@@ -132,7 +84,7 @@ def test_kinds_follow_the_values(sheet: Sheet) -> None:
     assert found["size"].note == found["colour"].note == ""
 
 
-def test_kinds_can_be_declared(sheet: Sheet) -> None:
+def test_kinds_can_be_declared(sheet: File) -> None:
     kinds = declared(sheet, "size", "kind")
     assert kinds == {"size": True, "kind": False}
     found = columns(sheet, ["size", "kind"], kinds)
@@ -141,7 +93,7 @@ def test_kinds_can_be_declared(sheet: Sheet) -> None:
     assert found["kind"].note == ""
 
 
-def test_a_column_has_one_kind(sheet: Sheet) -> None:
+def test_a_column_has_one_kind(sheet: File) -> None:
     with pytest.raises(ValueError, match=r"'size': both --discrete and --continuous; choose one"):
         declared(sheet, "kind,size", "size")
     with pytest.raises(ValueError, match=r"--discrete: .* has no column 'q'"):
@@ -159,7 +111,7 @@ def test_shorter_floats_stay_so() -> None:
         (
             lambda: np.array(["red", "blue"] * 9),
             False,
-            "a has strings, such as 'red', and .*Declare it with --discrete a",
+            "a has strings, and .*Declare it with --discrete a",
         ),
         (lambda: np.array([True, False] * 9), False, "a has booleans, and --continuous says"),
         (lambda: np.ones(20), None, "a is constant, 1.0 in every row"),
@@ -174,6 +126,6 @@ def test_columns_that_cannot_be_measured(make: Callable[[], Any], discrete: bool
         column("a", make(), discrete)
 
 
-def test_unequal_lengths(arrays: Sheet) -> None:
+def test_unequal_lengths(arrays: File) -> None:
     with pytest.raises(ValueError, match=r"y has 5 rows and z has 40; expected as many in all columns"):
         columns(arrays, ["z", "y"], {})

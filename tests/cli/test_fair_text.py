@@ -148,7 +148,7 @@ def test_another_table_is_another_run(engine: Engine, tmp_path: Path, table: Pat
         ("--corpus dial-mention --data TABLE", ("there is no column", "'mention'", "'race'")),
         ("--data TABLE --label mood --private agee", ("there is no column 'agee'", "'age'")),
         ("--data TABLE --label age --private age", ("label and private are both the column 'age'",)),
-        ("--data nowhere.csv --label a --private b", ("nowhere.csv: there is no such file",)),
+        ("--data nowhere.csv --label a --private b", ("nowhere.csv does not exist",)),
         ("--data TABLE --label mood --private age --strip", ("strip has 'two words'", "expected one token")),
         ("--method dann", ("method is 'dann'", "'knife'")),
         ("--preset gpu", ("preset is 'gpu'", "'cpu'")),

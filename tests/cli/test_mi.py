@@ -156,3 +156,97 @@ def test_help_has_examples(run: Run) -> None:
     text = " ".join(run("mi", "--help").stdout.split())
     assert "infoknife mi flowers.csv --x length,width --y species" in text
     assert "infoknife mi flowers.csv --all" in text
+
+
+# files as people have them
+
+
+def test_semicolons_decimal_commas_and_notes(run: Run, tmp_path: Path, engine: Engine) -> None:
+    rows = "".join(f"{i},5;{i}.{i % 10}00,25 €;2024-03-{1 + i % 28:02d}\n" for i in range(1, 41))
+    (tmp_path / "pay.csv").write_text("age;pay;joined\n" + rows)
+    result = run("mi", tmp_path / "pay.csv", "--x", "age,joined", "--y", "pay")
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        "infoknife mi: pay.csv: read as semicolon-separated with decimal commas",
+        "infoknife mi: age: numbers with decimal commas",
+        "infoknife mi: joined: dates, as days since 2024-03-01",
+        "infoknife mi: pay: numbers with thousands separators, decimal commas and the currency €",
+    ]
+    assert engine.calls[0]["discrete"] == {"x": [], "y": []}
+    assert engine.calls[0]["y"][0].item() == 1100.25
+
+
+def test_options_of_text(run: Run, tmp_path: Path, engine: Engine) -> None:
+    (tmp_path / "a.csv").write_bytes("é:b\n".encode("cp437") + b"".join(b"%d,125:%d\n" % (i, i * i) for i in range(40)))
+    options = ("--sep", ":", "--decimal", ",", "--encoding", "cp437", "--continuous", "b")
+    assert run("mi", tmp_path / "a.csv", "--x", "é", "--y", "b", *options).exit_code == 0
+    assert engine.calls[0]["x"][1].item() == 1.125
+
+
+def test_a_separator_that_is_not_found(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("age;b\n1;2\n3\n")
+    result = run("mi", tmp_path / "a.csv", "--x", "age", "--y", "b")
+    assert result.exit_code == 2
+    assert "has no column 'age'; is the semicolon the separator (--sep ';')? the columns are age;b" in result.stderr
+
+
+def test_missing_values_are_counted(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(
+        "age,b\n" + "".join(f"{'' if i in (15, 20, 21) else i},{i}.5\n" for i in range(400))
+    )
+    result = run("mi", tmp_path / "a.csv", "--x", "age", "--y", "b")
+    assert result.exit_code == 2
+    assert "infoknife mi: age has missing values in 3 of 400 rows, the first in line 17. Drop such" in result.stderr
+
+
+def test_names_do_not_reach_the_terminal_raw(run: Run, flowers: Path, engine: Engine) -> None:
+    flowers.write_text(flowers.read_text().replace("length", "\x1b]0;x\x07", 1).replace("width", "\u202ew", 1))
+    for arguments in (
+        ("--all", "--columns", "\x1b]0;x\x07,\u202ew,species"),
+        ("--x", r"\x1b]0;x\x07", "--y", "\u202ew"),
+        ("--x", "\x1b", "--y", "species"),
+        ("--x", "x\ny", "--y", "species"),
+        ("--x", "\x1b]0;x\x07", "--y", "species", "--json"),
+    ):
+        result = run("mi", flowers, *arguments)
+        assert not set("\x1b\x07\u202e") & set(result.output)
+        assert result.exit_code in (0, 2)
+        assert result.exit_code == 0 or len(result.stderr.splitlines()) == 1
+    plot = flowers.parent / "picture.svg"
+    run("mi", flowers, "--all", "--columns", "\x1b]0;x\x07,\u202ew", "--plot", plot)
+    assert not set("\x1b\x07\u202e") & set(plot.read_text())
+
+
+@pytest.mark.parametrize("option", ["--out", "--plot"])
+def test_the_input_is_not_overwritten(run: Run, flowers: Path, engine: Engine, option: str) -> None:
+    before, link = flowers.read_bytes(), flowers.parent / ("link.png" if option == "--plot" else "link.csv")
+    os.link(flowers, link)
+    result = run("mi", flowers, "--all", option, link)
+    assert result.exit_code == 2
+    assert f"{option} is {link}, the file that is read; choose another {option}" in result.stderr
+    assert flowers.read_bytes() == before
+    assert engine.calls == []
+
+
+def test_a_path_that_is_too_long(run: Run, flowers: Path, engine: Engine) -> None:
+    result = run("mi", flowers, "--all", "--plot", flowers.parent / ("p" * 300 + ".png"))
+    assert result.exit_code == 2
+    assert "file name too long; choose another --plot" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_outputs_are_whole_or_not_there(
+    run: Run, flowers: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    out = flowers.parent / "matrix.csv"
+    out.write_text("old")
+    monkeypatch.setattr("os.fsync", full)
+    for option, path in (("--out", out), ("--plot", flowers.parent / "heat.png")):
+        result = run("mi", flowers, "--all", "--columns", USED, option, path)
+        assert result.exit_code == 2
+        assert "no space left on device" in result.stderr
+    assert out.read_text() == "old"
+    assert sorted(path.name for path in flowers.parent.iterdir()) == ["flowers.csv", "matrix.csv"]

@@ -13,6 +13,7 @@ from infoknife.cli.mi import mi
 from infoknife.cli.report import report
 from infoknife.cli.reproduce import reproduce
 from infoknife.cli.tasks import tasks
+from infoknife.cli.terminal import show_anything
 from infoknife.cli.train import train
 
 __all__ = ["app"]
@@ -49,3 +50,4 @@ def _main(
     ] = False,
 ) -> None:
     """Hold the options that come before a command; and keep a single command from becoming the whole line."""
+    show_anything()

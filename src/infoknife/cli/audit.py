@@ -11,7 +11,8 @@ from infoknife.cli import options
 from infoknife.cli.messages import fail
 
 if TYPE_CHECKING:
-    from infoknife.cli.sheets import Sheet
+    from infoknife.files import File
+    from infoknife.files.base import Values
     from infoknife.leakage import Audit
 
 __all__ = ["audit"]
@@ -28,6 +29,9 @@ def audit(
     features: Annotated[
         str | None, options.column_option("--features", "The features.", "z, or all other numbers")
     ] = None,
+    sep: options.Sep = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
     folds: Annotated[int, options.measuring_option("--folds", "Outer folds.", min=3, metavar="N")] = 5,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
@@ -49,16 +53,17 @@ def audit(
     """
     page = _page(file, out, as_json)
     if page is not None:
-        options.check_outputs("audit", plot=None, out=page)
+        options.check_outputs("audit", file, plot=None, out=page)
 
     from infoknife import leakage
-    from infoknife.cli.columns import open_sheet
+    from infoknife.cli.columns import opened
     from infoknife.cli.measured import bar, print_json, reported
+    from infoknife.files import printable
 
     with reported("audit"):
-        sheet = open_sheet(file)
-        arguments, words = _arguments(sheet, private, label, features)
-        names = (private, label or "y")
+        table = opened("audit", file, sep=sep, decimal=decimal, encoding=encoding)
+        arguments, words = _arguments(table, private, label, features)
+        names = (printable(private), printable(label or "y"))
         try:
             with bar() as watch:
                 found = leakage.audit(**arguments, folds=folds, seed=seed, names=names, progress=watch)
@@ -85,44 +90,58 @@ def _page(file: Path, out: Path | None, as_json: bool) -> Path | None:
 
 
 def _arguments(
-    sheet: "Sheet", private: str, label: str | None, features: str | None
+    file: "File", private: str, label: str | None, features: str | None
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The arguments of ``infoknife.audit``, and what the command line calls them."""
     import numpy as np
 
-    from infoknife.cli.columns import check_rows
+    from infoknife.cli.columns import check_rows, known
+    from infoknife.cli.messages import note
 
-    single = {"s": _single(sheet, "--private", private)}
+    single = {"s": _single(file, "--private", private)}
     if label is not None:
-        single["y"] = _single(sheet, "--label", label)
-    values = sheet.read(list(dict.fromkeys([*single.values(), *(names := _features(sheet, features, single))])))
-    check_rows(values)
-    numbers = {name: values[name] for name in names if values[name].dtype.kind in "fiub"}
+        single["y"] = _single(file, "--label", label)
+    found = file.read(list(dict.fromkeys([*single.values(), *(names := _features(file, features, single))])))
+    check_rows({name: one.values for name, one in found.items()})
+    for one in found.values():
+        if one.note:
+            note("audit", one.note)
+    classes = {key: _classes(known(file, found[name])) for key, name in single.items()}
+    numbers = {name: known(file, found[name]) for name in names if found[name].values.dtype.kind in "fiub"}
     left = [name for name in names if name not in numbers]
     if features is not None and left:
         raise ValueError(f"--features: {left[0]} has no numbers; expected numbers. Encode it, or leave it out")
     if not numbers:
-        raise ValueError(f"{sheet.path} has no numbers beside the classes; expected features. Name them by --features")
+        raise ValueError(f"{file.path} has no numbers beside the classes; expected features. Name them by --features")
     words = {"z": "--features", "s": f"--private {private}", "y": f"--label {label}"}
-    return {key: values[name] for key, name in single.items()} | {"z": np.stack([*numbers.values()], 1)}, words
+    return classes | {"z": np.stack([*numbers.values()], 1)}, words
 
 
-def _single(sheet: "Sheet", option: str, text: str) -> str:
+def _classes(values: "Values") -> "Values":
+    """The names of classes, safe to show."""
+    import numpy as np
+
+    from infoknife.files import printable
+
+    return np.array([printable(one) for one in values], dtype=object) if values.dtype.kind == "O" else values
+
+
+def _single(file: "File", option: str, text: str) -> str:
     from infoknife.cli.columns import chosen
 
-    found = chosen(sheet, option, text)
+    found = chosen(file, option, text)
     if len(found) != 1:
         raise ValueError(f"{option} names {len(found)} columns; expected one")
     return found[0]
 
 
-def _features(sheet: "Sheet", text: str | None, single: Mapping[str, str]) -> list[str]:
+def _features(file: "File", text: str | None, single: Mapping[str, str]) -> list[str]:
     """The names of the features; without a word the array z, or all columns that are left."""
     from infoknife.cli.columns import chosen
 
-    if text is None and ARRAY in sheet.groups:
+    if text is None and ARRAY in file.groups:
         text = ARRAY
-    names = sheet.names if text is None else chosen(sheet, "--features", text)
+    names = file.names if text is None else chosen(file, "--features", text)
     if text is not None and (both := [name for name in names if name in single.values()]):
         raise ValueError(f"--features has {both[0]}, which is what they are audited for; leave it out")
     return [name for name in names if name not in single.values()]
@@ -139,7 +158,11 @@ def _show(found: "Audit", file: Path) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, title=Text(f"{found.name} from the features of {file.name}"), title_justify="left")
+    from infoknife.files import printable
+
+    table = Table(
+        box=SIMPLE_HEAD, title=Text(f"{found.name} from the features of {printable(file.name)}"), title_justify="left"
+    )
     table.add_column("probe")
     for name in ("accuracy", "balanced", "±", "nats at least"):
         table.add_column(name, justify="right")

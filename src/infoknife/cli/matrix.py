@@ -1,6 +1,7 @@
 """Mutual information of all pairs of columns: measured one after the other, as a table, CSV or JSON."""
 
 import csv
+import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from infoknife.cli.columns import Column, check_rows, column
-from infoknife.cli.measured import bar, measure, note
+from infoknife.atomic import written_whole
+from infoknife.cli.columns import Column, check_rows, column, known
+from infoknife.cli.measured import bar, measure
+from infoknife.cli.messages import note
 from infoknife.cli.paint import shortened, written
-from infoknife.cli.sheets import Sheet
+from infoknife.files import File, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -76,11 +79,13 @@ class Matrix:
 
     def write_csv(self, path: Path) -> None:
         """Write the matrix with the names in the first line and the first column; what is not there is empty."""
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["", *self.names])
-            for name, row in zip(self.names, self.values.tolist(), strict=True):
-                writer.writerow([name, *("" if math.isnan(value) else value for value in row)])
+        text = io.StringIO(newline="")
+        writer = csv.writer(text)
+        writer.writerow(["", *self.names])
+        for name, row in zip(self.names, self.values.tolist(), strict=True):
+            writer.writerow([name, *("" if math.isnan(value) else value for value in row)])
+        with written_whole(path) as file:
+            file.write(text.getvalue().encode())
 
     def as_dict(self) -> dict[str, Any]:
         """All of it in lists and numbers, for JSON; ``None`` where there is no number, infinity as ``"inf"``."""
@@ -94,14 +99,15 @@ class Matrix:
 
 
 def usable(
-    command: str, sheet: Sheet, names: Sequence[str], kinds: Mapping[str, bool]
+    command: str, file: File, names: Sequence[str], kinds: Mapping[str, bool]
 ) -> tuple[dict[str, Column], list[Failure]]:
     """Read columns; those that cannot be measured, as constant ones, are named and left out."""
-    values, found, failures = sheet.read(names), {}, []
-    check_rows(values)
-    for name, one in values.items():
+    read, found, failures = file.read(names), {}, []
+    check_rows({name: one.values for name, one in read.items()})
+    for raw, one in read.items():
+        name = printable(raw)
         try:
-            found[name] = column(name, one, kinds.get(name))
+            found[name] = column(name, known(file, one), kinds.get(raw), one.note)
         except ValueError as error:
             failures.append(Failure((name,), str(error)))
         text = found[name].note if name in found else f"left out: {failures[-1].reason}"

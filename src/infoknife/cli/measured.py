@@ -14,8 +14,8 @@ import torch
 import typer
 
 from infoknife.cli.columns import Column, columns
-from infoknife.cli.messages import fail
-from infoknife.cli.sheets import Sheet
+from infoknife.cli.messages import fail, note
+from infoknife.files import File, printable
 
 if TYPE_CHECKING:
     from infoknife.measure import PermutationTest
@@ -29,7 +29,6 @@ __all__ = [
     "bar",
     "formula",
     "measure",
-    "note",
     "print_json",
     "reported",
     "sides",
@@ -42,9 +41,9 @@ OPTIONS = {"discrete=True": "--discrete", "discrete=False": "--continuous", "met
 SHOWN = 50  # letters of columns' names on each side of a formula
 
 
-def sides(command: str, sheet: Sheet, names: Mapping[str, Sequence[str]], kinds: Mapping[str, bool]) -> Sides:
+def sides(command: str, file: File, names: Mapping[str, Sequence[str]], kinds: Mapping[str, bool]) -> Sides:
     """Read the columns of every side; what was decided about them is said on stderr."""
-    found = columns(sheet, [name for side in names.values() for name in side], kinds)
+    found = columns(file, [name for side in names.values() for name in side], kinds)
     for column in found.values():
         if column.note:
             note(command, column.note)
@@ -95,11 +94,6 @@ def _named(text: str, sides: Sides) -> str:
     return re.sub(r"\b(x|y|given)\[:, (\d+)\]", name, text)
 
 
-def note(command: str, text: str) -> None:
-    """Say something on stderr, in one line."""
-    typer.echo(f"infoknife {command}: {' '.join(text.split())}", err=True)
-
-
 @contextmanager
 def reported(command: str) -> Iterator[None]:
     """Say what goes wrong in one line: the exit code is 2 for wrong input, 1 where the measuring fails."""
@@ -109,7 +103,9 @@ def reported(command: str) -> Iterator[None]:
         raise
     except (ValueError, TypeError) as error:
         raise fail(command, " ".join(str(error).split())) from None
-    except OSError as error:  # a disk that is full, a file that went away
+    except OSError as error:  # a disk that is full, a file that is not there
+        if isinstance(error, FileNotFoundError) and error.errno is None:  # one of ours
+            raise fail(command, str(error)) from None
         raise fail(command, f"{error.filename or 'a file'}: {(error.strerror or str(error)).lower()}") from None
     except (RuntimeError, ArithmeticError, MemoryError) as error:
         note(command, f"measuring failed: {type(error).__name__}: {error}")
@@ -174,7 +170,7 @@ class Answer(NamedTuple):
     @property
     def title(self) -> str:
         """What was measured, and where."""
-        return f"{formula(self.sides)} of {self.file.name}"
+        return f"{formula(self.sides)} of {printable(self.file.name)}"
 
     def tell(self, *, as_json: bool, pointwise: bool, plot: Path | None) -> None:
         """Print it on stdout, and draw it if asked to."""

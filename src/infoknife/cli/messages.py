@@ -1,15 +1,22 @@
-"""What commands say when something is wrong: one line on stderr, and the exit code 2."""
+"""What commands say on stderr, one line each: notes, and what is wrong, with the exit code 2."""
 
 from pathlib import Path
 
 import typer
 
-__all__ = ["cannot_write", "fail", "require_matplotlib"]
+from infoknife.files import printable
+
+__all__ = ["cannot_write", "fail", "note", "require_matplotlib"]
+
+
+def note(command: str, text: str) -> None:
+    """Say something on stderr, in one line that no name in it can break."""
+    typer.echo(f"infoknife {command}: {printable(' '.join(text.split()))}", err=True)
 
 
 def fail(command: str, message: str) -> typer.Exit:
     """Say what is wrong, and give the exit to raise."""
-    typer.echo(f"infoknife {command}: {message}", err=True)
+    note(command, message)
     return typer.Exit(2)
 
 

@@ -12,7 +12,7 @@ from infoknife.cli.messages import fail
 if TYPE_CHECKING:
     from infoknife.cli.matrix import Matrix
     from infoknife.cli.measured import Answer
-    from infoknife.cli.sheets import Sheet
+    from infoknife.files import File
 
 __all__ = ["mi"]
 
@@ -35,6 +35,9 @@ def mi(
     every_pair: Annotated[
         bool, options.measuring_option("--all", "Every pair of columns instead of --x and --y, as a matrix.")
     ] = False,
+    sep: options.Sep = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
     unit: options.UnitOption = options.Unit.NATS,
     effort: Annotated[
         options.Effort | None,
@@ -70,23 +73,23 @@ def mi(
     )
     if permutations is not None and given is not None:
         raise fail("mi", "--permutations tests independence without a condition; leave out --given")
-    options.check_outputs("mi", plot=plot, out=out, pointwise=pointwise, as_json=as_json)
+    options.check_outputs("mi", file, plot=plot, out=out, pointwise=pointwise, as_json=as_json)
     usual = options.Effort.QUICK if every_pair else options.Effort.STANDARD
     settings = {"method": method, "unit": unit.value, "effort": (effort or usual).value, "seed": seed}
 
-    from infoknife.cli.columns import declared, open_sheet
+    from infoknife.cli.columns import declared, opened
     from infoknife.cli.measured import reported
     from infoknife.inputs import one_of
     from infoknife.measure.candidates.catalogue import methods
 
     with reported("mi"):
         one_of("--method", method, ("auto", *methods()))
-        sheet = open_sheet(file)
-        kinds = declared(sheet, discrete, continuous)
+        table = opened("mi", file, sep=sep, decimal=decimal, encoding=encoding)
+        kinds = declared(table, discrete, continuous)
         if every_pair:
-            _tell_matrix(_matrix(sheet, columns, kinds, settings), sheet, settings, as_json=as_json, out=out, plot=plot)
+            _tell_matrix(_matrix(table, columns, kinds, settings), table, settings, as_json=as_json, out=out, plot=plot)
         else:
-            answer = _answer(sheet, {"x": x, "y": y, "given": given}, kinds, settings, permutations)
+            answer = _answer(table, {"x": x, "y": y, "given": given}, kinds, settings, permutations)
             answer.tell(as_json=as_json, pointwise=pointwise, plot=plot)
 
 
@@ -103,7 +106,7 @@ def _check_usage(
 
 
 def _answer(
-    sheet: "Sheet",
+    file: "File",
     texts: Mapping[str, str | None],
     kinds: Kinds,
     settings: Mapping[str, Any],
@@ -113,32 +116,34 @@ def _answer(
     from infoknife.cli.columns import chosen
     from infoknife.cli.measured import Answer, arguments, bar, measure, sides
 
-    names = {side: chosen(sheet, f"--{side}", text) for side, text in texts.items() if text is not None}
-    measured = sides("mi", sheet, names, kinds)
+    names = {side: chosen(file, f"--{side}", text) for side, text in texts.items() if text is not None}
+    measured = sides("mi", file, names, kinds)
     with bar() as watch:
         estimate = measure("mi", measuring.mutual_information, measured, **settings, progress=watch)
         if permutations is None:
-            return Answer(sheet.path, measured, settings, estimate)
+            return Answer(file.path, measured, settings, estimate)
         watch(1.0, f"{permutations} permutations")
         test = measuring.permutation_test(**arguments(measured), permutations=permutations, seed=settings["seed"])
-    return Answer(sheet.path, measured, settings, estimate, test)
+    return Answer(file.path, measured, settings, estimate, test)
 
 
-def _matrix(sheet: "Sheet", columns: str | None, kinds: Kinds, settings: Mapping[str, Any]) -> "Matrix":
+def _matrix(file: "File", columns: str | None, kinds: Kinds, settings: Mapping[str, Any]) -> "Matrix":
     from infoknife import measure as measuring
     from infoknife.cli.columns import chosen
     from infoknife.cli.matrix import pairwise, usable
+    from infoknife.files import printable
 
-    names = sheet.names if columns is None else chosen(sheet, "--columns", columns)
+    names = file.names if columns is None else chosen(file, "--columns", columns)
     if len(names) < 2:
         raise ValueError(f"--all has {', '.join(names)} alone; expected two columns or more")
-    found, failures = usable("mi", sheet, names, kinds)
-    return pairwise("mi", measuring.mutual_information, names, found, failures, **settings)
+    found, failures = usable("mi", file, names, kinds)
+    shown = tuple(map(printable, names))
+    return pairwise("mi", measuring.mutual_information, shown, found, failures, **settings)
 
 
 def _tell_matrix(
     matrix: "Matrix",
-    sheet: "Sheet",
+    file: "File",
     settings: Mapping[str, Any],
     *,
     as_json: bool,
@@ -149,11 +154,12 @@ def _tell_matrix(
     from rich.console import Console
 
     from infoknife.cli.measured import print_json
+    from infoknife.files import printable
 
-    title = f"Mutual information of columns of {sheet.path.name}"
+    title = f"Mutual information of columns of {printable(file.path.name)}"
     if as_json:
         how = {key: settings[key] for key in ("effort", "seed")}
-        print_json({"file": str(sheet.path)} | how | matrix.as_dict())
+        print_json({"file": str(file.path)} | how | matrix.as_dict())
     else:
         typer.echo(f"{title}, in {matrix.unit}\n")
         is_terminal, width = (console := Console()).is_terminal, console.width

@@ -1,5 +1,6 @@
 """The options that the measuring commands share, and the checks that come before any work."""
 
+import tempfile
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,15 +13,18 @@ __all__ = [
     "EFFORT",
     "AsJson",
     "Continuous",
+    "Decimal",
     "Discrete",
     "Effort",
     "EffortOption",
+    "Encoding",
     "File",
     "Given",
     "Method",
     "Plot",
     "Pointwise",
     "Seed",
+    "Sep",
     "Unit",
     "UnitOption",
     "check_outputs",
@@ -50,6 +54,7 @@ class Effort(StrEnum):
 
 
 COLUMNS, MEASURING, OUTPUT = "Columns, by name: a,b", "Measuring", "Output"  # the parts of the help
+TEXT = "CSV and TSV"
 
 
 def column_option(name: str, words: str, default: str | bool = False) -> Any:
@@ -76,6 +81,20 @@ File = Annotated[
 Given = Annotated[str | None, column_option("--given", "Those that are known; the answer is conditional on them.")]
 Discrete = Annotated[str | None, column_option("--discrete", "Those whose values are labels.")]
 Continuous = Annotated[str | None, column_option("--continuous", "Those whose values are quantities.")]
+Sep = Annotated[
+    str | None,
+    typer.Option("--sep", metavar="MARK", help="Between cells; or tab.", show_default="found", rich_help_panel=TEXT),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        "--decimal", metavar="MARK", help="What 1,234 means: . or ,", show_default="found", rich_help_panel=TEXT
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option("--encoding", metavar="NAME", help="Such as cp1252.", show_default="found", rich_help_panel=TEXT),
+]
 UnitOption = Annotated[Unit, measuring_option("--unit", "The unit of the answer.")]
 EffortOption = Annotated[Effort, measuring_option("--effort", EFFORT)]
 Method = Annotated[
@@ -92,9 +111,15 @@ Plot = Annotated[
 
 
 def check_outputs(
-    command: str, *, plot: Path | None, out: Path | None = None, pointwise: bool = False, as_json: bool = False
+    command: str,
+    file: Path,
+    *,
+    plot: Path | None,
+    out: Path | None = None,
+    pointwise: bool = False,
+    as_json: bool = False,
 ) -> None:
-    """Stop where a file that is to be written cannot be, or where there is no place for what is wanted."""
+    """Stop where a file that is to be written cannot be, or is the input, or where what is wanted has no place."""
     if pointwise and not as_json:
         raise fail(command, "--pointwise is for --json alone; add --json")
     if plot is not None:
@@ -103,16 +128,23 @@ def check_outputs(
         require_matplotlib(command)
     for option, path in (("--plot", plot), ("--out", out)):
         if path is not None:
-            _check_writable(command, option, path)
+            _check_writable(command, option, path, file)
 
 
-def _check_writable(command: str, option: str, path: Path) -> None:
+def _check_writable(command: str, option: str, path: Path, file: Path) -> None:
     """Try it without a trace: a file that was not there is not there afterwards."""
-    is_new = not path.exists()
     try:
-        path.open("ab").close()
-        if is_new:
-            path.unlink()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise fail(command, f"cannot write to {path}: {reason}; choose another {option}") from None
+        if path.exists() and file.exists() and path.samefile(file):
+            raise fail(command, f"{option} is {path}, the file that is read; choose another {option}")
+        if path.exists():
+            path.open("ab").close()
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-"):  # as when it is written
+            pass
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise fail(command, f"cannot write to {_short(path)}: {reason}; choose another {option}") from None
+
+
+def _short(path: Path) -> str:
+    text = str(path)
+    return text if len(text) <= 200 else f"{text[:80]}...{text[-40:]}"

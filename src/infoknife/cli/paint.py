@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from infoknife.atomic import written_whole
+
 __all__ = [
     "BLUE",
     "FAINT",
@@ -84,7 +86,8 @@ def written(value: float, digits: int = 3) -> str:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure; letters that the font does not have become boxes, without a word."""
+    """Write a figure whole or not at all; letters that the font does not have become boxes, without a word."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
-        figure.savefig(path)
+        with written_whole(path) as file:
+            figure.savefig(file, format=path.suffix[1:].lower())

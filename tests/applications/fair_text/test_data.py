@@ -170,7 +170,7 @@ def test_a_label_that_is_a_text(tmp_path: Path) -> None:
 
 def test_no_rows(tmp_path: Path) -> None:
     path = write(tmp_path / "moods.csv", {name: [] for name in cells()})
-    with pytest.raises(ValueError, match="has no rows; expected texts below the columns' names"):
+    with pytest.raises(ValueError, match="there is a header and no row below it; expected rows"):
         load_corpus(COLUMNS, data=path)
 
 

@@ -268,7 +268,7 @@ def test_a_line_of_another_task_is_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("task", ["mrpc", OWN])
 def test_no_rows(tmp_path: Path, task: str | Columns) -> None:
     path = write(tmp_path / "mine.csv", {name: [] for name in of_task("mrpc", pairs())})
-    with pytest.raises(ValueError, match="has no rows; expected texts below the columns' names"):
+    with pytest.raises(ValueError, match="there is a header and no row below it; expected rows"):
         load_pairs(task, data=path)
 
 

@@ -88,7 +88,7 @@ def chosen(header: Sequence[str], request: Request, name: str) -> dict[str, str]
             f"{name}: there is no column {', '.join(map(repr, missing))}; found: {listed(header)}. Name the columns "
             f"that are {request.said} ({request.options})"
         )
-    if twice := [column for column in found.values() if header.count(column) > 1]:
+    if twice := [column for column in found.values() if list(header).count(column) > 1]:
         raise ValueError(f"{name}: the column {twice[0]!r} is there twice; expected each once. Rename one of them")
     return found
 

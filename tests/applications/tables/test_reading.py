@@ -52,7 +52,11 @@ def test_columns_come_back(tmp_path: Path, name: str) -> None:
     assert SECRET not in repr(table)
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), min_size=1, max_size=5))
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20), min_size=1, max_size=5
+    )
+)
 @pytest.mark.parametrize("name", ["moods.tsv", "moods.csv"])
 def test_round_trip(name: str, texts: list[str]) -> None:
     with TemporaryDirectory() as folder:
@@ -61,7 +65,7 @@ def test_round_trip(name: str, texts: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "row",
-    [rb"a\tb", b"a\\\tb", b"a\\\nb", rb"a\\b", rb'a\"b"', rb"a\\\\", b"a\\\\\\\tb", b"a\\\rb", rb"\\t\n", b" a "],
+    [b"a\\\tb", b"a\\\nb", rb"a\\b", rb"a\"b\"", rb"a\\\\", b"a\\\\\\\tb", b"a\\\rb", b" a "],
 )
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 def test_escapes_are_those_of_pandas(tmp_path: Path, row: bytes, end: bytes) -> None:
@@ -156,10 +160,14 @@ def test_several_tables(tmp_path: Path) -> None:
 
 def test_no_table_that_fits(tmp_path: Path) -> None:
     write(tmp_path / "a.tsv", without(cells(), "mood"))
-    saved(tmp_path, f"{SECRET} is a text\tx\n".encode(), "headless.tsv")
+    saved(tmp_path, f"{SECRET} is a text\tx\nb\ty\n".encode(), "headless.tsv")
+    saved(tmp_path, b"", "empty.csv")
     with pytest.raises(ValueError, match="no table with the columns age, mood, text; expected one") as caught:
         read_table(tmp_path, COLUMNS)
-    assert "a.tsv: 'split', 'age', 'text'; headless.tsv: (a cell of 15 characters), 'x'" in str(caught.value)
+    assert (
+        "a.tsv: 'split', 'age', 'text'; empty.csv: cannot be read; headless.tsv: (a cell of 15 characters), 'x'"
+        in str(caught.value)
+    )
     assert SECRET not in str(caught.value)
 
 
@@ -172,12 +180,12 @@ def test_an_empty_folder(tmp_path: Path) -> None:
 
 
 def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"none\.tsv: there is no such file or folder; expected a table"):
+    with pytest.raises(FileNotFoundError, match=r"none\.tsv does not exist"):
         read_table(tmp_path / "none.tsv", COLUMNS)
 
 
 def test_other_formats(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"moods\.xlsx: is no table that can be read; expected one that ends with \.c"):
+    with pytest.raises(ValueError, match=r"moods\.xlsx: has an unknown suffix; expected one of \.csv \.tsv"):
         read_table(saved(tmp_path, b"PK", "moods.xlsx"), COLUMNS)
 
 
@@ -185,9 +193,10 @@ def test_other_formats(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "marked"])
 def test_not_utf8(tmp_path: Path, name: str, mark: bytes) -> None:
     path = write(tmp_path / name, columns([SECRET, "so"]))
-    path.write_bytes(mark + path.read_bytes().replace(b"so", b"caf\xe9"))
+    path.write_bytes(mark + path.read_bytes().replace(b"so", b"caf\xe9\x81"))
     with pytest.raises(
-        ValueError, match=rf"{name}: line 3, byte 11 of it \(0xe9\) is not UTF-8. Save .*iconv"
+        ValueError,
+        match=rf"{name}: line 3, byte 11 of it \(0xe9\) is not UTF-8. Save it as UTF-8, or name its encoding",
     ) as caught:
         read_table(path, COLUMNS)
     assert SECRET not in str(caught.value)
@@ -208,9 +217,7 @@ def test_packed_badly(tmp_path: Path) -> None:
             read_table(path, COLUMNS)
 
 
-@pytest.mark.parametrize(
-    ("name", "way"), [("moods.tsv", "backslash before a tab"), ("moods.csv", "comma in double quo")]
-)
+@pytest.mark.parametrize(("name", "way"), [("moods.tsv", "tab in double quotes"), ("moods.csv", "comma in double quo")])
 @pytest.mark.parametrize("extra", [1, -1])
 def test_uneven_rows(tmp_path: Path, name: str, way: str, extra: int) -> None:
     mark = "\t" if name.endswith("tsv") else ","
@@ -232,19 +239,24 @@ def test_quotes_left_open(tmp_path: Path, row: str) -> None:
     assert csv.field_size_limit() == limit
 
 
-def test_a_backslash_at_the_end(tmp_path: Path) -> None:
-    with pytest.raises(
-        ValueError, match=r"moods\.tsv: ends with a backslash and nothing after it; copy the file again"
-    ):
-        read_table(saved(tmp_path, b"mood\tage\ttext\na\t1\tso\\"), COLUMNS)
+def test_plain_backslashes_stay(tmp_path: Path) -> None:
+    content = b"mood\tage\ttext\na\t1\tC:\\temp\\new\nb\t2\tso\\"
+    assert read_table(saved(tmp_path, content), COLUMNS).cells["text"] == ["C:\\temp\\new", "so\\"]
+
+
+def test_what_was_recognised_is_noted(tmp_path: Path) -> None:
+    table = read_table(saved(tmp_path, b"mood;age;text\na;1;caf\xe9\n", "moods.csv"), COLUMNS)
+    assert table.cells["text"] == ["café"]
+    assert table.notes == ("read as cp1252", "read as semicolon-separated")
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + bytes(100) + b"PAR1"])
 def test_no_parquet(tmp_path: Path, content: bytes) -> None:
     path = saved(tmp_path, content, "moods.parquet")
-    for place in (path, tmp_path):
-        with pytest.raises(ValueError, match=r"moods\.parquet: is truncated or no Parquet file. Copy or save it again"):
-            read_table(place, COLUMNS)
+    with pytest.raises(ValueError, match=r"moods\.parquet: is truncated or no Parquet file. Copy or save it again"):
+        read_table(path, COLUMNS)
+    with pytest.raises(ValueError, match=r"no table with .* There is moods\.parquet: cannot be read. Give the file"):
+        read_table(tmp_path, COLUMNS)
 
 
 def test_parquet_with_spoilt_pages(tmp_path: Path) -> None:
@@ -259,14 +271,16 @@ def test_parquet_with_spoilt_pages(tmp_path: Path) -> None:
 
 def test_texts_of_another_type(tmp_path: Path) -> None:
     pq.write_table(pa.table({"mood": ["a"], "age": [1], "text": [[SECRET]]}), tmp_path / "moods.parquet")
-    with pytest.raises(ValueError, match="the column 'text' has values of type list; expected strings") as caught:
+    with pytest.raises(
+        ValueError, match="the column 'text' has lists or records; expected one value per row"
+    ) as caught:
         read_table(tmp_path / "moods.parquet", COLUMNS)
     assert SECRET not in str(caught.value)
 
 
 def test_pyarrow_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ModuleNotFoundError, match=r"need pyarrow; .*pip install 'infoknife\[parquet\]'"):
+    with pytest.raises(ValueError, match=r'needs pyarrow; .*pip install "infoknife\[parquet\]"'):
         read_table(saved(tmp_path, b"PAR1", "moods.parquet"), COLUMNS)
 
 
@@ -295,7 +309,7 @@ def test_a_named_column_of_splits_must_be_there(tmp_path: Path) -> None:
 
 
 def test_a_table_without_a_header(tmp_path: Path) -> None:
-    path = saved(tmp_path, f"a\t1\tthe {SECRET}\n".encode())
+    path = saved(tmp_path, f"a\t1\tthe {SECRET}\nb\t2\tso\n".encode())
     with pytest.raises(ValueError, match=r"found: 'a', '1', \(a cell of 9 characters\)") as caught:
         read_table(path, COLUMNS)
     assert SECRET not in str(caught.value)
@@ -308,5 +322,5 @@ def test_many_columns(tmp_path: Path) -> None:
 
 def test_a_column_twice(tmp_path: Path) -> None:
     path = saved(tmp_path, b"mood,age,text,mood\na,1,x,b\n", "moods.csv")
-    with pytest.raises(ValueError, match=r"the column 'mood' is there twice; expected each once. Rename one of them"):
+    with pytest.raises(ValueError, match=r"several columns are called 'mood'; give every column its own name"):
         read_table(path, COLUMNS)
