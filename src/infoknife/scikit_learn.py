@@ -1,15 +1,13 @@
 """The measuring tool for scikit-learn: an estimator of entropy, a selector of features, a score for ``SelectKBest``.
 
-It needs scikit-learn: ``pip install "infoknife[sklearn]"``. What scikit-learn calls X is numbers, one row a sample.
+It needs scikit-learn: ``pip install "infoknife[sklearn]"``. What scikit-learn calls X is numbers, one row per sample.
 
-A column counts as *discrete* or *continuous* by its dtype, as everywhere in infoknife: floats are continuous, booleans
-discrete, and integers discrete if they look like labels, few values for the number of rows. The columns of a frame have
-dtypes of their own; an array has one for all, so a table that became an array of floats is continuous throughout unless
-``discrete_features`` says otherwise. A target y of floats that are all whole numbers is looked at as integers, since
-that is how classes often arrive.
+Whether a column is *discrete* or *continuous* is decided by its values, as everywhere in infoknife, unless
+``discrete_features`` says otherwise: numbers with few different values can be counted, and are taken in their order as
+well; booleans are discrete.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -41,8 +39,8 @@ class EntropyEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     Args:
         method: ``"auto"`` or the name of a density.
         effort: ``"quick"``, ``"standard"`` or ``"thorough"``.
-        discrete_features: Which columns are discrete: ``"auto"`` decides by dtype, ``True`` or ``False`` is for all, a
-            list has positions or a truth value for each column.
+        discrete_features: Which columns are discrete: ``"auto"`` decides by the values, ``True`` or ``False`` is for
+            all, a list has positions or a truth value for each column.
         random_state: A number makes the measurement repeatable.
 
     Attributes:
@@ -73,10 +71,11 @@ class EntropyEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     def fit(self, X: Any, y: Any = None) -> Self:
         """Measure the entropy of the rows of X (N, columns); y is not looked at."""
         checked = validate_data(self, X, dtype=NUMBERS, ensure_min_samples=MIN_ROWS)
-        columns = _columns(X, checked, self.discrete_features)
-        self.estimate_ = measure.entropy(
-            _table(columns), method=self.method, effort=self.effort, seed=_seed(self.random_state)
-        )
+        columns = _columns(X, checked)
+        named = {str(j): column for j, column in enumerate(columns)}
+        declared = _declared(named, _chosen(self.discrete_features, len(columns)))
+        options: dict[str, Any] = {"method": self.method, "effort": self.effort, "seed": _seed(self.random_state)}
+        self.estimate_ = measure.entropy(named, discrete=declared, **options)
         self.entropy_, self.stderr_ = self.estimate_.value, self.estimate_.stderr
         return self
 
@@ -91,9 +90,9 @@ class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
         k: How many columns to keep at most, or ``"all"``.
         method: ``"auto"`` or the name of a density.
         effort: ``"quick"``, ``"standard"`` or ``"thorough"``.
-        discrete_features: Which columns are discrete: ``"auto"`` decides by dtype, ``True`` or ``False`` is for all, a
-            list has positions or a truth value for each column.
-        discrete_target: Whether y has classes; ``"auto"`` decides by dtype.
+        discrete_features: Which columns are discrete: ``"auto"`` decides by the values, ``True`` or ``False`` is for
+            all, a list has positions or a truth value for each column.
+        discrete_target: Whether y has classes; ``"auto"`` decides by the values.
         random_state: A number makes the measurements repeatable.
 
     Attributes:
@@ -130,9 +129,10 @@ class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
         """Measure what each column of X (N, columns) tells about y (N,)."""
         _check_k(self.k)
         checked, target = validate_data(self, X, y, dtype=NUMBERS, ensure_min_samples=MIN_ROWS)
-        columns, seed = _columns(X, checked, self.discrete_features), _seed(self.random_state)
-        target = _target(target, self.discrete_target)
-        self.scores_, self.stderrs_ = _informations(columns, target, self.method, self.effort, seed)
+        columns = _columns(X, checked)
+        declared = _chosen(self.discrete_features, len(columns)), _target(target, self.discrete_target)
+        options: dict[str, Any] = {"method": self.method, "effort": self.effort, "seed": _seed(self.random_state)}
+        self.scores_, self.stderrs_ = _informations(columns, declared[0], target, declared[1], **options)
         return self
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
@@ -160,14 +160,14 @@ def mutual_info(
     """Give I(x_j; y) in nats for every column of X (N, columns), as a score for ``SelectKBest``.
 
     It takes the place of scikit-learn's ``mutual_info_classif`` and ``mutual_info_regression``: whether y has classes
-    is decided by its dtype.
+    is decided by its values.
 
     Args:
         X: Samples, numbers.
         y: The target (N,): numbers, classes or strings.
-        discrete_features: Which columns are discrete: ``"auto"`` decides by dtype, ``True`` or ``False`` is for all, a
-            list has positions or a truth value for each column.
-        discrete_target: Whether y has classes; ``"auto"`` decides by dtype.
+        discrete_features: Which columns are discrete: ``"auto"`` decides by the values, ``True`` or ``False`` is for
+            all, a list has positions or a truth value for each column.
+        discrete_target: Whether y has classes; ``"auto"`` decides by the values.
         method: ``"auto"`` or the name of a density.
         effort: ``"quick"``, ``"standard"`` or ``"thorough"``.
         seed: Makes the measurements repeatable.
@@ -181,28 +181,28 @@ def mutual_info(
         array([False,  True,  True])
     """
     checked, target = check_X_y(X, y, dtype=NUMBERS, ensure_min_samples=MIN_ROWS, estimator="mutual_info")
-    columns = _columns(X, checked, discrete_features)
-    return _informations(columns, _target(target, discrete_target), method, effort, seed)[0]
+    columns = _columns(X, checked)
+    chosen = _chosen(discrete_features, len(columns))
+    options: dict[str, Any] = {"method": method, "effort": effort, "seed": seed}
+    return _informations(columns, chosen, target, _target(target, discrete_target), **options)[0]
 
 
-def _informations(columns: list[Any], y: Any, method: str, effort: Effort, seed: int | None) -> tuple[Values, Values]:
+def _informations(
+    columns: list[Any], declared: list[bool | None], y: Any, target: bool | None, **options: Any
+) -> tuple[Values, Values]:
     """Mutual information of each column with y, and standard errors; what is constant tells nothing."""
     values, errors = np.zeros(len(columns)), np.zeros(len(columns))
-    for j, column in enumerate(columns):
+    for j, (column, discrete) in enumerate(zip(columns, declared, strict=True)):
         if _varies(column) and _varies(y):
-            estimate = measure.mutual_information(column, y, method=method, effort=effort, seed=seed)
+            told = {name: one for name, one in (("x", discrete), ("y", target)) if one is not None}
+            estimate = measure.mutual_information(column, y, discrete=told, **options)
             values[j], errors[j] = estimate.value, estimate.stderr
     return values, errors
 
 
-# from what scikit-learn checked to columns whose dtype says what they are
-
-
-def _columns(X: Any, checked: NDArray[Any], discrete: Columns) -> list[Any]:
-    """The columns of X with the dtypes they came with; where ``discrete`` decides, strings or floats."""
-    columns = [np.asarray(X[name]) for name in X.columns] if hasattr(X, "columns") else list(checked.T)
-    chosen = _chosen(discrete, len(columns))
-    return [_declared(*pair) for pair in zip(columns, chosen, strict=True)]
+def _columns(X: Any, checked: NDArray[Any]) -> list[Any]:
+    """The columns of X with the dtypes they came with."""
+    return [np.asarray(X[name]) for name in X.columns] if hasattr(X, "columns") else list(checked.T)
 
 
 def _chosen(discrete: Columns, count: int) -> list[bool | None]:
@@ -228,27 +228,17 @@ def _within(positions: NDArray[Any], count: int) -> bool:
     return bool(np.all((-count <= positions) & (positions < count)))
 
 
-def _declared(column: NDArray[Any], discrete: bool | None) -> NDArray[Any]:
-    """A column whose dtype says what it is: strings are discrete, floats continuous."""
-    if discrete is None:
-        return column
-    return np.unique(column, return_inverse=True)[1].astype(str) if discrete else column.astype(np.float64)
+def _declared(names: Iterable[str], chosen: list[bool | None]) -> dict[str, bool]:
+    return {name: one for name, one in zip(names, chosen, strict=True) if one is not None}
 
 
-def _target(y: NDArray[Any], discrete: Target) -> NDArray[Any]:
+def _target(y: NDArray[Any], discrete: Target) -> bool | None:
+    """Whether y has classes; ``None`` leaves it to its values."""
     if isinstance(discrete, str) and discrete == "auto":
-        is_whole = y.dtype.kind == "f" and bool(np.all(y == np.rint(y))) and bool(np.all(np.abs(y) < 2**53))
-        return y.astype(np.int64) if is_whole else y
+        return None
     if not isinstance(discrete, (bool, np.bool_)):
         raise ValueError(f"discrete_target is {discrete!r}; expected 'auto', True or False")
-    return _declared(y, bool(discrete))
-
-
-def _table(columns: list[Any]) -> Any:
-    """Columns side by side, each with its own dtype."""
-    if len({column.dtype for column in columns}) == 1:
-        return np.stack(columns, 1)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
+    return bool(discrete)
 
 
 def _varies(column: NDArray[Any]) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import operator
 from dataclasses import FrozenInstanceError
 from html.parser import HTMLParser
 from typing import Any
@@ -72,13 +73,34 @@ def test_pointwise_is_a_copy() -> None:
     assert rows.flags.writeable
 
 
-def test_it_is_frozen_and_not_compared() -> None:
-    one = estimate()
+def test_it_is_frozen() -> None:
     with pytest.raises(FrozenInstanceError):
-        one.value = 1.0  # type: ignore[misc]
-    assert one != estimate()
-    with pytest.raises(TypeError):
-        sorted([one, estimate()])  # type: ignore[type-var]
+        estimate().value = 1.0  # type: ignore[misc]
+
+
+def test_it_is_a_number() -> None:
+    one, two = estimate(), estimate(value=2.0)
+    assert (f"{one:.2f}", f"{one:6.1f}", f"{one}") == ("0.69", "   0.7", str(one))
+    assert [float(e) for e in sorted([two, one])] == [one.value, 2.0]
+    assert one == estimate() != two
+    assert one == one.value
+    assert one < two <= 2
+    assert 3 > two >= np.float64(2.0) > one > 0.5
+    assert hash(one) == hash(one.value)
+    assert max(one, two) is two
+    results = [two + 1, 1 + two, two - 1, 1 - two, two * 3, 3 * two, two / 4, 4 / two, two**2, 2**two, -two, abs(-two)]
+    assert results == [3, 3, 1, -1, 6, 6, 0.5, 2, 4, 4, -2, 2]
+    assert all(type(result) is float for result in results)
+    assert (two - two, two * two, round(one, 1), +two, bool(estimate(value=0.0))) == (0, 4, 0.7, 2, False)
+    assert np.exp(float(two)) == pytest.approx(math.exp(2))
+
+
+@pytest.mark.parametrize("other", ["1", None, [1]])
+def test_it_is_no_number_to_what_is_none(other: Any) -> None:
+    assert estimate() != other
+    for compute in (operator.add, operator.sub, operator.lt):
+        with pytest.raises(TypeError):
+            compute(estimate(), other)
 
 
 def test_candidates_may_be_plain_tuples() -> None:
@@ -215,7 +237,7 @@ def test_rich_table() -> None:
     shown = rendered(estimate(bound="lower"))
     expected = ["mutual information", "0.693 ± 0.011 nats", "0.671 to 0.715", "lower, in expectation", "4 in 2 folds"]
     expected += [
-        "1,200, 0.00333 rows each",
+        "1,200, for 4 rows",
         "+0.1 nats",
         "-0.02 nats",
         "1.5%",
@@ -232,7 +254,7 @@ def test_no_correction_is_not_shown(correction: float | None) -> None:
     told = Diagnostics("counts", rows=4, parameters=0, correction=correction)
     shown = rendered(estimate(diagnostics=told))
     assert "corrected" not in shown
-    assert "0, 4 rows each" in shown
+    assert "parameters" not in shown
 
 
 def test_rich_table_of_little() -> None:

@@ -110,7 +110,7 @@ def test_continuous_columns_have_no_share(by: str) -> None:
     x, _ = pair(0.5, 100)
     labels = ["a", "b"] * 50
     for pair_, name in (((x, labels), "x"), ((labels, x), "y")):
-        with pytest.raises(ValueError, match=f"by is '{by}', .* but {name} has continuous columns.*by='correlation'"):
+        with pytest.raises(ValueError, match=f"by is '{by}', .* but {name} is continuous.*by='correlation'"):
             normalized_mutual_information(*pair_, by=by, effort="quick")
 
 

@@ -96,7 +96,7 @@ def answer(
         return unanswered(unit, question.quantity, table, ABSURD)
     doubts = _doubts(question, gap, stderr, len(rows))
     for words in doubts:
-        warnings.warn(words, MeasurementWarning, stacklevel=3)
+        warnings.warn(words, MeasurementWarning, stacklevel=4)
     diagnostics = Diagnostics(
         method=" + ".join(_names(measured.shares)),
         rows=len(rows),

@@ -199,11 +199,23 @@ def _kept(tried: list[Tried], terms: list[Tensor], scores: dict[str, float]) -> 
         ways = {i: _average([terms[j] for j in [*kept, i]]) for i in range(len(tried)) if i not in kept}
         most = max(float(way.mean()) for way in ways.values())
         best = next(i for i, way in ways.items() if float(way.mean()) >= most - TIE_TOLERANCE)  # the simplest of them
+        if not kept and tried[best].view > 0:
+            best = _counted(tried, ways, best)
         if kept and not _wins(ways[best], _average([terms[j] for j in kept])):
             break
         kept.append(best)
     w = weights(torch.stack([terms[i][0] for i in kept]))
     return Screened([_fixed(tried[i]) for i in kept], w, scores)
+
+
+def _counted(tried: list[Tried], ways: dict[int, Tensor], best: int) -> int:
+    """The best candidate that counts, if one that takes numbers in their order is better by chance alone."""
+    counting = [i for i in ways if tried[i].view == 0]
+    if not counting:
+        return best
+    other = max(counting, key=lambda i: float(ways[i].mean()))
+    gain = ways[best] - ways[other]
+    return best if float(gain.mean()) > float(gain.std()) / math.sqrt(len(gain)) else other
 
 
 def _fixed(one: Tried) -> Tried:

@@ -250,15 +250,17 @@ def _measured(
     runs: list[Measured] = []
     scores: list[dict[str, float]] = []
     for i in range(times):
-        asked = ask(generator)
+        dither, choice, folds = (_derived(generator) for _ in range(3))  # one does not depend on what another draws
+        asked = ask(dither)
         half = 0.0 if asked[0].question.reduced is None else half_of(asked[0].sample)
-        screened = screen(asked, candidates(method, effort), generator, _part(tell, i / times, 0.4 / times))
+        screened = screen(asked, candidates(method, effort), choice, _part(tell, i / times, 0.4 / times))
         some = any(one.candidate.is_network for one in screened.tried)
         count = min(EFFORTS[effort].network_folds if some else EFFORTS[effort].folds, _independent(table))
         progress = _part(tell, (i + 0.4) / times, 0.6 / times)
-        run = measure(asked, screened, count, generator, progress, limit=limit, half=half)
+        run = measure(asked, screened, count, folds, progress, limit=limit, half=half)
         scores.append(screened.scores)
         runs += [] if run is None else [run]
+    tell(1.0, "done")
     question = asked[0].question
     if not runs:
         return unanswered(unit, question.quantity, table, ABSURD)
@@ -266,6 +268,10 @@ def _measured(
     every = {name: [score[name] for score in scores if name in score] for name in names}
     mean = {name: sum(several) / len(several) for name, several in every.items()}
     return answer(Measured.average(runs), mean, question, unit, table, half=half, limit=limit, bound=bound)
+
+
+def _derived(generator: torch.Generator) -> torch.Generator:
+    return torch.Generator().manual_seed(int(torch.randint(2**62, (), generator=generator)))
 
 
 def _independent(table: Table) -> int:

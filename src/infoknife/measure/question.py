@@ -64,7 +64,7 @@ def views(
         apart: Whether the second term takes the target's columns one by one.
         generator: Of the dither.
     """
-    used = sorted({*target, *condition})
+    used = list(dict.fromkeys([*condition, *target]))  # the same however x and y came
     where = {position: i for i, position in enumerate(used)}
     here = replace(table, columns=tuple(table.columns[i] for i in used))
     found = []

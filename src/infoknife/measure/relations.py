@@ -178,7 +178,7 @@ def _smooth(table: Table, x: Sequence[int], y: Sequence[int]) -> str | None:
         rounding = CURVE_ROUNDING * _epsilon(table, (*x, *y)) * np.abs(v).max(0) / spread
     for i, column in zip(x, u.T, strict=True):
         order = column.argsort(kind="stable")
-        for j in np.flatnonzero(_may_be_curves(column[order], v[order], spread) & (rounding < 1e-3)):
+        for j in np.flatnonzero(_may_be_curves(column[order], v[order], spread) & (rounding < 1e-3)).tolist():
             if _miss(column[order], v[order, j]) <= rounding[j] * spread[j]:
                 names = table.columns[y[j]].name, table.columns[i].name
                 return f"{names[0]} is a smooth function of {names[1]}, exact to rounding. Leave one of them out"

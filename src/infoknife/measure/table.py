@@ -322,9 +322,9 @@ def read_table(
         min_rows: The least number of rows.
 
     Example:
-        >>> table = read_table({"x": [1.5, 2.5, 3.25] * 4, "y": ["a", "b"] * 6}, main="y")
+        >>> table = read_table({"x": {"age": [31, 45, 52] * 4, "pay": np.arange(12) / 7}, "y": ["a", "b"] * 6}, main="y")
         >>> [(column.name, column.kind) for column in table.columns]
-        [('x', 'discrete'), ('y', 'discrete')]
+        [('age', 'discrete'), ('pay', 'continuous'), ('y', 'discrete')]
     """
     brought = [one for name, value in arguments.items() if value is not None for one in read_argument(value, name)]
     rows = _check_aligned(brought)
@@ -353,7 +353,7 @@ def read_table(
     if are_copies:
         notes.append(
             f"{1 - len(first) / len(kept):.0%} of the rows repeat earlier ones in all columns. Copies are kept "
-            f"together when rows are divided; measure every row once, or pass groups= if these are repeated measurements"
+            f"together when rows are divided; measure every row once, or pass groups= for repeated measurements"
         )
         together = place if together is None else together
     device = next((value.device for value in arguments.values() if isinstance(value, Tensor)), None)

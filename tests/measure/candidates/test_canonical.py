@@ -165,7 +165,7 @@ def test_the_generator_decides() -> None:
 def test_suits_two_continuous_variables_of_three_columns() -> None:
     rows = data(*product(LEAST, 0))
     x, y, none = Part((0, 1)), Part((2,)), Part()
-    suits = Canonical().suits
+    suits = Canonical().supports
     assert suits(rows, Question("mutual information", y, x, none))
     assert not suits(rows.rows(slice(1, None)), Question("mutual information", y, x, none))
     assert not suits(rows, Question("conditional mutual information", y, x | Part((3,)), Part((3,))))

@@ -13,7 +13,16 @@ def names(method: str, effort: str) -> list[str]:
 
 def test_methods_are_families_and_networks() -> None:
     closed, networks = methods()[: -len(NETWORKS)], methods()[-len(NETWORKS) :]
-    assert set(closed) == {"counts", "gaussian", "independent", "student", "elliptical", "mixture", "canonical"}
+    assert set(closed) == {
+        "counts",
+        "gaussian",
+        "independent",
+        "student",
+        "elliptical",
+        "mixture",
+        "canonical",
+        "selected",
+    }
     assert networks == ("autoregressive", "classifier", "knife", "flow")
     assert len(set(methods())) == len(methods())
 

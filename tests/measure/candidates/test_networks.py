@@ -121,7 +121,7 @@ def test_the_generator_decides(generator: torch.Generator) -> None:
 
 
 def test_densities_suit_continuous_targets_and_enough_rows() -> None:
-    suits = knife().suits
+    suits = knife().supports
     assert suits(pair(LEAST), INFORMATION)
     assert not suits(pair(LEAST - 1), INFORMATION)
     assert not suits(classes(), CLASSES)
@@ -182,7 +182,7 @@ def test_a_network_learns_what_a_line_cannot(generator: torch.Generator) -> None
 
 
 def test_classifiers_suit_a_few_classes_given_numbers(separated: Sample) -> None:
-    suits = Classifier(1).suits
+    suits = Classifier(1).supports
     assert suits(separated, CLASSES)
     assert not suits(separated.rows(slice(0, LEAST - 1)), CLASSES)
     assert not suits(separated, Question("entropy", CLASS, Part()))
