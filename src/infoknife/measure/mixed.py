@@ -20,6 +20,7 @@ __all__ = ["Mixed"]
 
 SMOOTH = 0.5  # rows that a kernel borrows from the whole sample for its discrete factors
 RIDGE = 1e-10  # of a column's variance
+FEW_COLUMNS = 6  # up to which all products of two columns are worth the memory
 CHUNK = 4_000_000  # numbers in the matrix of kernels times rows, at most
 
 
@@ -135,11 +136,21 @@ class Mixed(NamedTuple):
 
 def _covariances(moving: Tensor, total: Tensor, u: Tensor, means: Tensor, prior: float) -> Tensor:
     """Covariances (K, d, d) about the means, pulled to the pooled one."""
-    scatter = torch.stack([_scatter(u, mean, row) for mean, row in zip(means, moving, strict=True)])
+    if u.shape[1] <= FEW_COLUMNS:
+        scatter = _scatters(u, means, moving)
+    else:
+        scatter = torch.stack([_scatter(u, mean, row) for mean, row in zip(means, moving, strict=True)])
     pooled = scatter.sum(0) / total.sum()
     if math.isinf(prior):
         return _regular(pooled).expand(len(total), *pooled.shape)
     return _regular((scatter + prior * pooled) / (total + prior)[:, None, None])
+
+
+def _scatters(u: Tensor, means: Tensor, mass: Tensor) -> Tensor:
+    """Weighted scatters (K, d, d) of all kernels, from second moments in one product."""
+    d = u.shape[1]
+    second = (mass @ (u[:, :, None] * u[:, None, :]).flatten(1)).view(len(mass), d, d)
+    return second - mass.sum(1)[:, None, None] * means[:, :, None] * means[:, None, :]
 
 
 def _scatter(u: Tensor, mean: Tensor, mass: Tensor) -> Tensor:

@@ -322,7 +322,8 @@ def read_table(
         min_rows: The least number of rows.
 
     Example:
-        >>> table = read_table({"x": {"age": [31, 45, 52] * 4, "pay": np.arange(12) / 7}, "y": ["a", "b"] * 6}, main="y")
+        >>> x = {"age": [31, 45, 52] * 4, "pay": np.arange(12) / 7}
+        >>> table = read_table({"x": x, "y": ["a", "b"] * 6}, main="y")
         >>> [(column.name, column.kind) for column in table.columns]
         [('age', 'discrete'), ('pay', 'continuous'), ('y', 'discrete')]
     """
