@@ -22,6 +22,7 @@ from infoknife.measure.table import Column, Table, read_table
 
 __all__ = ["entropy", "mutual_information", "total_correlation"]
 
+AGREE = 3.0  # standard errors that repetitions with other folds may differ by
 FEW_ROWS, REPEATS = 1000, 3  # of so few rows a measurement is repeated, and how often
 
 
@@ -267,7 +268,16 @@ def _measured(
     names = dict.fromkeys(name for score in scores for name in score)
     every = {name: [score[name] for score in scores if name in score] for name in names}
     mean = {name: sum(several) / len(several) for name, several in every.items()}
-    return answer(Measured.average(runs), mean, question, unit, table, half=half, limit=limit, bound=bound)
+    return answer(Measured.average(_agreeing(runs)), mean, question, unit, table, half=half, limit=limit, bound=bound)
+
+
+def _agreeing(runs: Sequence[Measured]) -> list[Measured]:
+    """Those repetitions that agree with the one in the middle: a search may miss in one of several."""
+    ratios = [run.terms[0] - run.terms[1] for run in runs]
+    means = torch.stack([ratio.mean() for ratio in ratios])
+    apart = (means - means.median()).abs()
+    error = torch.stack([ratio.std() for ratio in ratios]).median() / len(ratios[0]) ** 0.5
+    return [run for run, off in zip(runs, apart.tolist(), strict=True) if off <= AGREE * float(error)]
 
 
 def _derived(generator: torch.Generator) -> torch.Generator:

@@ -27,7 +27,7 @@ FEW = 8  # kernels or less: more of them find their places from anywhere
 STEPS = (10, 10)  # of it before one start is chosen, and from there on
 SOME = 4000  # rows that choose the start
 GAIN = 0.001  # nats a row that twice as many kernels must bring
-PATIENCE = 2  # doublings of the number of kernels without a gain before the search ends
+PATIENCE = 3  # doublings of the number of kernels without a gain before the search ends
 
 
 @final

@@ -1,0 +1,82 @@
+"""A few columns out of many: found where they tell something, in whatever way."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from infoknife.measure import mutual_information
+from infoknife.measure.candidates.selected import Selected, _SelectedFitted
+from infoknife.measure.question import Question
+from infoknife.measure.table import Part, Sample
+
+Array = NDArray[np.float64]
+
+
+def sample(x: Array, y: Array, codes: NDArray[np.int64] | None = None) -> Sample:
+    discrete = torch.empty(len(x), 0, dtype=torch.long) if codes is None else torch.tensor(codes)
+    levels = () if codes is None else tuple(int(code.max()) + 1 for code in codes.T)
+    return Sample(torch.tensor(np.c_[x, y]), discrete, levels)
+
+
+def question(columns: int) -> Question:
+    return Question("mutual information", Part((columns,)), Part(tuple(range(columns))), Part())
+
+
+RELATIONS: dict[str, tuple[Callable[[Array], Array], set[int]]] = {
+    "wave": (lambda x: np.sin(4 * x[:, 2]), {2}),
+    "square": (lambda x: x[:, 2] ** 2, {2}),
+    "steps": (lambda x: np.floor(2 * x[:, 2]), {2}),
+    "sum": (lambda x: x[:, 2] + np.abs(x[:, 5]), {2, 5}),
+    "product": (lambda x: x[:, 2] * x[:, 5], {2, 5}),
+    "sign": (lambda x: np.sign(x[:, 2] * x[:, 5]), {2, 5}),
+}
+
+
+@pytest.mark.parametrize(("relation", "telling"), RELATIONS.values(), ids=RELATIONS)
+def test_columns_that_tell_are_found(
+    relation: Callable[[Array], Array], telling: set[int], generator: torch.Generator
+) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(800, 12))
+    rows = sample(x, relation(x) + 0.3 * rng.normal(size=800))
+    fitted = Selected().fit(rows, question(12), generator)
+    assert isinstance(fitted, _SelectedFitted)
+    assert telling <= set(fitted.columns[0].continuous)
+    assert len(fitted.columns[0].continuous) <= 5
+    fixed = Selected().with_fixed_hyperparameters(fitted)
+    assert isinstance(fixed, Selected)
+    assert fixed.columns == fitted.columns
+
+
+def test_labels_that_tell_are_found(generator: torch.Generator) -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, (800, 3))
+    rows = sample(rng.normal(size=(800, 5)), 2.0 * (codes[:, 1] == 2) + rng.normal(size=800), codes)
+    asked = Question("mutual information", Part((5,)), Part((0, 1, 2, 3, 4), (0, 1, 2)), Part())
+    fitted = Selected().fit(rows, asked, generator)
+    assert isinstance(fitted, _SelectedFitted)
+    assert 1 in fitted.columns[0].discrete
+
+
+def test_it_is_for_many_columns_without_a_condition() -> None:
+    rows = sample(np.random.default_rng(0).normal(size=(200, 3)), np.random.default_rng(1).normal(size=200))
+    assert Selected().supports(rows, question(3))
+    assert not Selected().supports(rows, Question("mutual information", Part((3,)), Part((0,)), Part()))
+    assert not Selected().supports(rows, Question("entropy", Part((3,)), Part((0, 1, 2))))
+    assert not Selected().supports(
+        rows, Question("conditional mutual information", Part((3,)), Part((0, 1, 2)), Part((2,)))
+    )
+    assert not Selected().supports(rows.rows(slice(0, 90)), question(3))
+
+
+def test_one_column_of_fifteen() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(1001, 15))
+    y = np.cos(3 * x[:, 7]) + 0.3 * rng.normal(size=1001)
+    alone = mutual_information(x[:, 7], y, effort="quick")
+    found = mutual_information(x, y, effort="quick")
+    assert found > alone - 3 * alone.stderr
+    assert found.diagnostics.method == "selected"
