@@ -227,19 +227,16 @@ def _show(found: "Audit", file: Path) -> None:
 
     console = Console()
     console.print(_quantity_table(found) if found.is_quantity else _classes_table(found))
-    console.print(Text(f"{printable(file.name)}: {found.rows:,} rows"))
-    for sentence in found.about_features:
-        console.print(Text(sentence))
+    sentences = [f"{file.name}: {found.rows:,} rows", *found.about_features]
     if found.label is not None:
         best, label = found.label.strongest, found.label
         reached = f"reaches {best.score:.3f} (balanced accuracy; chance {label.chance:.3f})"
         if label.is_quantity:
             reached = f"explains {max(best.score, 0):.1%} of the variance"
         shared = f"The labels alone tell {label.shared:.3f} nats about {found.name}."
-        console.print(Text(f"{label.name}: {best.name} {reached}. {shared}"))
-    console.print(Text(found.verdict))
-    for note in found.notes:
-        console.print(Text(f"Note: {note}"))
+        sentences.append(f"{label.name}: {best.name} {reached}. {shared}")
+    for sentence in (*sentences, found.verdict, *(f"Note: {note}" for note in found.notes)):
+        console.print(Text(printable(sentence)))
 
 
 def _table(found: "Audit", *names: str) -> "Table":
@@ -247,7 +244,9 @@ def _table(found: "Audit", *names: str) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, title=Text(f"{found.name} from the features"), title_justify="left")
+    from infoknife.files import printable
+
+    table = Table(box=SIMPLE_HEAD, title=Text(f"{printable(found.name)} from the features"), title_justify="left")
     table.add_column("probe")
     for name in names:
         table.add_column(name, justify="right")
@@ -265,9 +264,12 @@ def _classes_table(found: "Audit") -> "Table":
 
 
 def _quantity_table(found: "Audit") -> "Table":
+    from infoknife.leakage.picture import number
+
     table = _table(found, "variance explained", "±", "typical error")
     for one in found.probes:
-        table.add_row(one.name, f"{max(one.r2, 0.0):.1%}", f"{one.stderr:.1%}", f"{one.error:.4g}")
+        table.add_row(one.name, f"{max(one.r2, 0.0):.1%}", f"{one.stderr:.1%}", number(one.error))
+    table.add_row("without features", "0.0%", "", number(found.strongest.spread))
     return table
 
 

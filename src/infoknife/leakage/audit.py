@@ -79,6 +79,7 @@ def audit(
         useful = None if label is None else _useful(encoded, private, label, pool, **how, tell=second)
         estimate = combined(densities.result(), held, private)
     probes = tuple(one.probe for one in held)
+    notes = (*rows.notes, *_notes(len(encoded), folds), *estimate.diagnostics.messages)
     return Audit(
         name=private.name,
         rows=len(encoded),
@@ -90,7 +91,7 @@ def audit(
         chance=private.chance,
         classes=_classes(private, estimate.pointwise, max(probes, key=lambda probe: probe.score)),
         label=useful,
-        notes=tuple(dict.fromkeys((*rows.notes, *_notes(len(encoded), folds), *estimate.diagnostics.messages))),
+        notes=tuple(dict.fromkeys(note.removesuffix(".") + "." for note in notes)),
         left_out=rows.features.left_out,
     )
 

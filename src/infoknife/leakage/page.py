@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from infoknife.leakage.picture import Mark, bars, percent, safe
+from infoknife.leakage.picture import Mark, bars, number, percent, safe
 from infoknife.leakage.probes import KINDS, Probe
 from infoknife.leakage.verdict import Grade
 
@@ -105,7 +105,7 @@ def _information(audit: "Audit") -> str:
             ("highest accuracy that any attacker can have (Fano)", percent(audit.allowed.value)),
             ("the same at the upper end of the interval", percent(audit.allowed.upper)),
         ]
-    return _table(("nats, unless stated otherwise", ""), rows)
+    return _table(("nats" if audit.is_quantity else "nats, unless stated otherwise", ""), rows)
 
 
 def _attacks(audit: "Audit") -> str:
@@ -123,7 +123,8 @@ def _variances(result: "Audit | Label") -> str:
     """What regressors explain of a quantity."""
     explained = [(probe.name, max(probe.r2, 0.0), probe.stderr) for probe in result.probes]
     picture = _figure(bars(explained, ()), f"The part of the variance of {safe(result.name)} that a probe explains.")
-    rows = [(one.name, percent(max(one.r2, 0.0)), percent(one.stderr), f"{one.error:.4g}") for one in result.probes]
+    rows = [(one.name, percent(max(one.r2, 0.0)), percent(one.stderr), number(one.error)) for one in result.probes]
+    rows.append(("without features", percent(0.0), "", number(result.strongest.spread)))
     return f"{picture}\n<p></p>\n{_table(('probe', 'explained', '±', 'typical error'), rows)}"
 
 

@@ -1,12 +1,13 @@
 """Bars between 0 and 100 %, with marks across them, as SVG."""
 
+import math
 from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
 from infoknife.files import printable
 
-__all__ = ["Mark", "bars", "percent", "safe"]
+__all__ = ["Mark", "bars", "number", "percent", "safe"]
 
 LEFT, RIGHT, ROW, HEAD, FOOT = 76, 56, 30, 4, 20  # the picture is 400 wide
 WIDTH = 400 - LEFT - RIGHT
@@ -28,6 +29,16 @@ def safe(text: str) -> str:
         '&lt;b&gt;\\x1b'
     """
     return escape(printable(text))
+
+
+def number(value: float) -> str:
+    """Write a positive number with three digits that count.
+
+    Example:
+        >>> number(9.637), number(12345.6), number(0.0)
+        ('9.64', '12,346', '0')
+    """
+    return f"{value:,.{max(0, 2 - math.floor(math.log10(value)))}f}" if value > 0 else "0"
 
 
 def percent(part: float) -> str:

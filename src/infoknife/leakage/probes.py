@@ -97,6 +97,11 @@ class Probe:
         """What it is judged by: the balanced accuracy, or the part of the variance that it explains."""
         return self.balanced_accuracy if self.recalls else self.r2
 
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the quantity, which is the error of a guess without features."""
+        return self.error / math.sqrt(1 - self.r2) if self.r2 < 1 else math.nan
+
     def to_dict(self) -> dict[str, Any]:
         """All of it that applies in lists and numbers, for JSON."""
         lists = {"recalls": list(self.recalls), "settings": [dict(one) for one in self.settings]}
