@@ -210,7 +210,10 @@ def test_a_file_without_features(run: Run, fake: Fake) -> None:
     Path("words.csv").write_text("s\n" + "a\n" * 12)
     result = run("audit", "words.csv", "--private", "s")
     assert result.exit_code == 2
-    assert "words.csv has no features; expected some beside the private attribute" in result.stderr
+    assert "words.csv has no features beside the private attribute; expected some" in result.stderr
+    Path("words.csv").write_text("s,n\n" + "".join(f"a,{i}\n" for i in range(12)))
+    result = run("audit", "words.csv", "--private", "s")
+    assert "n looks like an identifier: it counts the rows. Name it in --features to audit it" in result.stderr
 
 
 @pytest.mark.parametrize(

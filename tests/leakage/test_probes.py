@@ -106,7 +106,7 @@ def test_regressors_find_curves_and_nothing_in_noise(pool: Executor, monkeypatch
     z = np.random.default_rng(0).normal(size=(400, 2))
     linear, boosting = attack(z, Quantity("s", z[:, 0] ** 2), pool, (0, 3), monkeypatch)
     assert linear.probe.r2 < 0.1
-    assert boosting.probe.r2 > 0.7
+    assert boosting.probe.r2 > 0.5
     noise = Quantity("s", np.random.default_rng(1).normal(size=400))
     assert all(abs(one.probe.r2) < 0.06 for one in attack(z, noise, pool, (0, 2), monkeypatch))
 

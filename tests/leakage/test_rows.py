@@ -36,7 +36,7 @@ def test_columns_of_a_frame_keep_their_names() -> None:
 
 
 def test_what_is_no_feature_is_named() -> None:
-    columns = {"x": Z[:, 0], "same": ["a"] * 20, "text": [f"row {i}" for i in range(20)], "gone": [math.nan] * 20}
+    columns = {"x": Z[:, 0], "same": ["a"] * 20, "text": [f"row {i}" for i in range(20)], "gone": np.full(20, np.nan)}
     found = read_rows(columns, S)
     assert list(found.features.columns) == ["x"]
     assert found.features.left_out == {
@@ -134,15 +134,16 @@ def test_wrong_shape_and_missing_features() -> None:
 
 
 def test_missing_values() -> None:
-    columns = {"x": np.where(Z[:, 0] == 4, np.nan, Z[:, 0]), "pet": ["cat", "dog", None, "cow"] * 5}
-    found = read_rows(columns, S, missing="drop")
-    assert len(found.features.columns["x"]) == 15
-    assert found.notes[0] == "5 of 20 rows left out: x, pet have no value there"
-    found = read_rows(columns, S, missing="category")
-    assert len(found.features.columns["x"]) == 20
+    x, s = np.where(np.arange(60) == 2, np.nan, np.linspace(0, 1, 60)), np.tile(S, 3)
+    columns = {"x": x, "pet": ["cat", "dog", None, "cow"] * 15}
+    found = read_rows(columns, s, missing="drop")
+    assert len(found.features.columns["x"]) == 45
+    assert found.notes[0] == "15 of 60 rows left out: x, pet have no value there"
+    found = read_rows(columns, s, missing="category")
+    assert len(found.features.columns["x"]) == 59
     assert set(found.features.columns["pet"]) == {"cat", "dog", "cow", "missing"}
-    gaps = {"x": columns["x"], "text": [None] + [f"row {i}" for i in range(19)]}
-    assert len(read_rows(gaps, S, missing="drop").features.columns["x"]) == 19  # a gap in what is left out is no gap
+    gaps = {"x": x, "text": [None] + [f"row {i}" for i in range(59)]}
+    assert len(read_rows(gaps, s, missing="drop").features.columns["x"]) == 59  # a gap in what is left out is no gap
 
 
 def test_gradients_are_left_behind() -> None:

@@ -190,9 +190,9 @@ def _arguments(file: "File", choice: Choice, kinds: Mapping[str, bool]) -> tuple
         identifiers = {printable(name): f"looks like an identifier: {text}" for name, text in why.items() if text}
     taken = [name for name in choice.features if printable(name) not in identifiers]
     if not taken:
-        more = "; ".join(f"{name} {text}" for name, text in identifiers.items())
+        more = [f"{name} {text}. Name it in --features to audit it" for name, text in identifiers.items()]
         raise ValueError(
-            f"{file.path} has no features; expected some beside the private attribute{': ' * bool(more)}{more}"
+            "; ".join([f"{file.path} has no features beside the private attribute; expected some", *more[:1]])
         )
     arguments: dict[str, Any] = {"z": {name: _values(found[name], kinds.get(name)) for name in taken}}
     for argument, name in zip(("s", "y"), targets, strict=False):
