@@ -33,7 +33,7 @@ def pool() -> Iterator[Executor]:
 
 def attack(z: Floats, s: Target, pool: Executor, kinds: tuple[int, ...], patch: pytest.MonkeyPatch) -> list[Held]:
     patch.setattr(probes, "KINDS", tuple(KINDS[i] for i in kinds))
-    return attacks(z, s, pool, folds=3, seed=0, tell=silent)
+    return attacks(z, s, pool, folds=3, seed=0, on_progress=silent)
 
 
 def test_quick_kinds_reach_bayes(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from infoknife.inputs import check_whole
 from infoknife.leakage.information import combined, measured, shared
-from infoknife.leakage.probes import TRAINING, Matrix, Probe, Tell, attacks, require_sklearn
+from infoknife.leakage.probes import TRAINING, Matrix, Probe, Progress, attacks, require_sklearn
 from infoknife.leakage.result import Audit, ClassLeak, Label
 from infoknife.leakage.rows import Attribute, Target, read_rows
 from infoknife.leakage.workers import workers
@@ -71,12 +71,12 @@ def audit(
     folds, seed = _checked(folds, seed, names)
     rows = read_rows(z, s, y, names=names, discrete=discrete, missing=missing, least=folds)
     private, label, encoded = rows.private, rows.label, rows.features.encoded()
-    tell, how = progress or _silent, {"folds": folds, "seed": seed}
-    first, second = _halves(tell) if label is not None else (tell, tell)
+    on_progress, how = progress or _silent, {"folds": folds, "seed": seed}
+    first, second = _halves(on_progress) if label is not None else (on_progress, on_progress)
     with workers() as pool:
         densities = pool.submit(measured, rows.features.columns, private, seed=seed)
-        held = attacks(encoded, private, pool, **how, tell=first)
-        useful = None if label is None else _useful(encoded, private, label, pool, **how, tell=second)
+        held = attacks(encoded, private, pool, **how, on_progress=first)
+        useful = None if label is None else _useful(encoded, private, label, pool, **how, on_progress=second)
         estimate = combined(densities.result(), held, private)
     probes = tuple(one.probe for one in held)
     notes = (*rows.notes, *_notes(len(encoded), folds), *estimate.diagnostics.messages)
@@ -96,9 +96,9 @@ def audit(
     )
 
 
-def _useful(z: Matrix, s: Target, y: Target, pool: Executor, *, folds: int, seed: int, tell: Tell) -> Label:
+def _useful(z: Matrix, s: Target, y: Target, pool: Executor, *, folds: int, seed: int, on_progress: Progress) -> Label:
     """What the features tell about the label, and the label about the attribute."""
-    probes = tuple(one.probe for one in attacks(z, y, pool, folds=folds, seed=seed, tell=tell))
+    probes = tuple(one.probe for one in attacks(z, y, pool, folds=folds, seed=seed, on_progress=on_progress))
     return Label(y.name, y.entropy, shared(y, s, seed=seed), probes, y.majority, y.chance)
 
 
@@ -128,9 +128,9 @@ def _checked(folds: int, seed: int, names: Sequence[str] | None) -> tuple[int, i
     return folds, seed
 
 
-def _halves(tell: Tell) -> tuple[Tell, Tell]:
+def _halves(on_progress: Progress) -> tuple[Progress, Progress]:
     """Report the progress of either half of the work as a part of the whole."""
-    return (lambda part, words: tell(part / 2, words)), (lambda part, words: tell((1 + part) / 2, words))
+    return (lambda part, words: on_progress(part / 2, words)), (lambda part, words: on_progress((1 + part) / 2, words))
 
 
 def _silent(part: float, words: str) -> None:

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from infoknife.leakage.rows import Attribute, Codes, Floats, Quantity, Target
 
-__all__ = ["KINDS", "Held", "Kind", "Probe", "Tell", "attacks", "require_sklearn"]
+__all__ = ["KINDS", "Held", "Kind", "Probe", "Progress", "attacks", "require_sklearn"]
 
 Matrix = NDArray[Any]  # features (N, d), in single precision
 Values = Codes | Floats  # codes of classes, or numbers of a quantity (N,)
 Settings = Mapping[str, float]
-Tell = Callable[[float, str], None]
+Progress = Callable[[float, str], None]
 
 INNER = 3  # folds that choose
 TRAINING, CHOOSING = 16_000, 4_000  # rows that a probe learns from, and that choose its settings, at most
@@ -184,7 +184,7 @@ KINDS = (
 )
 
 
-def attacks(z: Matrix, s: Target, pool: Executor, *, folds: int, seed: int, tell: Tell) -> list[Held]:
+def attacks(z: Matrix, s: Target, pool: Executor, *, folds: int, seed: int, on_progress: Progress) -> list[Held]:
     """Let every kind of probe predict every row after it has learned from other rows: nested cross-validation.
 
     Args:
@@ -193,7 +193,7 @@ def attacks(z: Matrix, s: Target, pool: Executor, *, folds: int, seed: int, tell
         pool: What runs fits at the same time.
         folds: How many outer folds.
         seed: Of everything random.
-        tell: Called after every fold with the part that is done and the kind.
+        on_progress: Called after every fold with the part that is done and the kind.
     """
     values: Values = s.values if isinstance(s, Attribute) else (s.values - s.values.mean()) / s.values.std()
     parts = list(_folds(values, folds, seed))
@@ -204,7 +204,7 @@ def attacks(z: Matrix, s: Target, pool: Executor, *, folds: int, seed: int, tell
         kind, _, test = jobs[i]
         predictions[i // folds, test] = predicted
         chosen[kind.name].append(settings)
-        tell((i + 1) / len(jobs), f"{kind.name}, fold {i % folds + 1} of {folds}")
+        on_progress((i + 1) / len(jobs), f"{kind.name}, fold {i % folds + 1} of {folds}")
     return [
         _scored(name, one, s, tuple(found)) if isinstance(s, Attribute) else _explained(name, one, s, tuple(found))
         for (name, found), one in zip(chosen.items(), predictions, strict=True)

@@ -59,9 +59,9 @@ def grade(about: Numbers) -> Grade:
     chance than luck explains. Information about a quantity counts as $1 - e^{-2 I}$, the part of the variance that it
     explains if all is Gaussian.
     """
-    sure = -NormalDist().inv_cdf(DOUBT / about.probes)  # the best of several is lucky more often
+    z_score = -NormalDist().inv_cdf(DOUBT / about.probes)  # the best of several is lucky more often
     above = about.strongest.score - about.chance
-    if not about.interval[0] > 0 and above <= sure * about.strongest.stderr:
+    if not about.interval[0] > 0 and above <= z_score * about.strongest.stderr:
         return Grade.NONE
     if about.is_quantity:
         part = 0.0 if math.isnan(about.information) else 1 - math.exp(-2 * about.information)
