@@ -52,7 +52,7 @@ MAY_IMPORT = {
         "training",
     },
     "scikit_learn": {"torch", "numpy", "measure", "inputs"},
-    "leakage": {"torch", "numpy", "measure", "inputs"},
+    "leakage": {"torch", "numpy", "measure", "files", "inputs"},
     "applications": {"torch", "numpy", "inputs", "atomic", "files", PUBLIC},
     "experiments": {
         "torch",

@@ -215,6 +215,8 @@ def test_guide_to_the_audit(capsys: pytest.CaptureFixture[str]) -> None:
     assert names["reached"] < names["most"]
     assert names["least"] < 0.01
     assert set(names["by_class"]) == {"f", "m"}
+    assert names["explained"] == pytest.approx(0.46, abs=0.03)
+    assert names["missed"] == pytest.approx(12.6, abs=0.5)
     assert "<script" not in names["page"]
 
 

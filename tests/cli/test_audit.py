@@ -1,4 +1,5 @@
 import json
+import math
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from infoknife import leakage
+from infoknife.files import printable
 from infoknife.leakage import Audit, ClassLeak, Label, Probe
 from infoknife.measure import Diagnostics, Estimate
 from tests.cli.conftest import Run
@@ -18,7 +20,7 @@ PROBES = (
 )
 ESTIMATE = Estimate(0.25, 0.01, "nats", "mutual information", np.ones(40), Diagnostics("densities", rows=40))
 CLASSES = (ClassLeak("a", 20, 0.2, 0.7), ClassLeak("b", 20, 0.3, 0.8))
-FOUND = Audit("s", 40, 2, ESTIMATE, 0.693, PROBES, 0.5, 0.5, CLASSES, notes=("One thing.",))
+FOUND = Audit("s", 40, ("z",), ESTIMATE, 0.693, PROBES, 0.5, 0.5, CLASSES, notes=("One thing.",))
 
 
 class Fake:
@@ -34,7 +36,8 @@ class Fake:
             raise self.error
         arguments["progress"](0.5, "linear, fold 1 of 3")
         label = Label("y", 0.69, 0.01, PROBES, 0.5, 0.5) if "y" in arguments else None
-        return replace(FOUND, name=arguments["names"][0], label=label)
+        features = tuple(arguments["z"])
+        return replace(FOUND, name=printable(next(iter(arguments["s"]))), label=label, features=features)
 
 
 @pytest.fixture
@@ -53,19 +56,21 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Fake:
 def test_a_table_a_verdict_and_a_page(run: Run, fake: Fake) -> None:
     result = run("audit", "features.npz", "--private", "s", "--label", "y", "--folds", 4, "--seed", 7)
     assert result.exit_code == 0
-    assert result.stdout.startswith("s from the features of features.npz")
+    assert result.stdout.startswith("s from the features")
     said = " ".join(result.stdout.split())
     assert "linear 0.800 0.750 0.010 0.200" in said
     assert "without features 0.500 0.500 0.000" in said
-    assert "y: linear reaches 0.750 (balanced; chance 0.500). Labels alone tell 0.010 nats about s." in said
-    assert "A clear leak. An attacker who sees the features guesses s right 75 times in 100" in said
+    assert (
+        "y: linear reaches 0.750 (balanced accuracy; chance 0.500). The labels alone tell 0.010 nats about s." in said
+    )
+    assert "A clear leak. An attacker who sees the features guesses s right 75 times out of 100" in said
     assert said.endswith("Note: One thing. Page: features-audit.html")
     assert Path("features-audit.html").read_text().startswith("<!DOCTYPE html>")
     (call,) = fake.calls
-    assert call["z"].shape == (40, 2)
-    assert call["s"].tolist() == ["a", "b"] * 20
-    assert call["y"].tolist() == [0, 1] * 20
-    assert (call["folds"], call["seed"], call["names"]) == (4, 7, ("s", "y"))
+    assert len(call["z"]) == 2
+    assert call["s"]["s"].tolist() == ["a", "b"] * 20
+    assert call["y"]["y"].tolist() == [0, 1] * 20
+    assert (call["folds"], call["seed"], call["discrete"], call["missing"]) == (4, 7, None, "error")
 
 
 def test_a_page_that_is_there_stays(run: Run, fake: Fake) -> None:
@@ -73,7 +78,7 @@ def test_a_page_that_is_there_stays(run: Run, fake: Fake) -> None:
     page.write_text("mine")
     result = run("audit", "features.npz", "--private", "s")
     assert result.exit_code == 2
-    assert "features-audit.html is there already; to replace it say --out features-audit.html" in result.stderr
+    assert "features-audit.html exists already; to replace it say --out features-audit.html" in result.stderr
     assert fake.calls == []
     assert page.read_text() == "mine"
     assert run("audit", "features.npz", "--private", "s", "--out", page).exit_code == 0
@@ -89,12 +94,85 @@ def test_json_and_nothing_else(run: Run, fake: Fake) -> None:
     assert Path("a.html").exists()
 
 
-def test_all_other_numbers_of_a_table(run: Run, fake: Fake) -> None:
+def test_all_other_columns_of_a_table(run: Run, fake: Fake) -> None:
     assert run("audit", "table.csv", "--private", "s", "--out", "a.html").exit_code == 0
-    assert fake.calls[0]["z"].shape == (40, 2)
+    assert list(fake.calls[0]["z"]) == ["one", "two", "words"]
     assert "y" not in fake.calls[0]
     assert run("audit", "table.csv", "--private", "s", "--features", "two", "--out", "a.html").exit_code == 0
-    assert fake.calls[1]["z"].shape == (40, 1)
+    assert list(fake.calls[1]["z"]) == ["two"]
+
+
+@pytest.fixture
+def people(fake: Fake) -> Fake:
+    """A table with an identifier, a counter, a name, a gap and an age."""
+    lines = [f"{7 * i},{i},person {i},{i % 23 + 20},{'' if i == 3 else i % 5},{'ab'[i % 2]}" for i in range(40)]
+    Path("people.csv").write_text("\n".join(["key,row,name,age,group,s", *lines]))
+    return fake
+
+
+def test_identifiers_are_left_out_and_named(run: Run, people: Fake) -> None:
+    result = run("audit", "people.csv", "--private", "s", "--missing", "drop")
+    assert list(people.calls[0]["z"]) == ["age", "group"]
+    said = " ".join(result.stdout.split())
+    assert "2 features: age, group." in said
+    assert "Left out: key, name (looks like an identifier: all its values are different)." in said
+    assert "Left out: row (looks like an identifier: it counts the rows)." in said
+    assert "To include a column that looks like an identifier, name it in --features." in said
+    assert "Left out: row (looks like an identifier" in Path("people-audit.html").read_text()
+    content = json.loads(run("audit", "people.csv", "--private", "s", "--missing", "drop", "--json").stdout)
+    assert content["features"] == ["age", "group"]
+    assert content["left_out"]["row"] == "looks like an identifier: it counts the rows"
+    run("audit", "people.csv", "--private", "s", "--features", "row,age", "--out", "a.html")
+    assert list(people.calls[-1]["z"]) == ["row", "age"]
+
+
+def test_kinds_and_missing_cells(run: Run, people: Fake) -> None:
+    run("audit", "people.csv", "--private", "age", "--discrete", "age,group", "--missing", "category", "--json")
+    call = people.calls[-1]
+    assert (call["discrete"], call["missing"]) == (True, "category")
+    assert call["z"]["group"].mask.tolist() == [i == 3 for i in range(40)]
+    assert call["z"]["group"][4] == "4"
+    run("audit", "people.csv", "--private", "age", "--continuous", "age", "--json")
+    assert people.calls[-1]["discrete"] is False
+    people.error = ValueError(
+        "group has missing values in 1 of 40 rows, the first in row 3; expected none. Pass missing='drop' to leave out "
+        "such rows, or missing='category' to make them a label"
+    )
+    result = run("audit", "people.csv", "--private", "s", "--json")
+    assert result.stderr.strip() == (
+        "infoknife audit: group has missing values in 1 of 40 rows, the first in line 5; expected none. Say --missing "
+        "drop to leave out such rows, or --missing category to make them a label"
+    )
+
+
+def test_a_quantity(run: Run, people: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    nan = math.nan
+    probe = Probe("linear", nan, nan, 0.02, nan, (), (), 0.36, 8.0)
+    found = replace(FOUND, name="age", entropy=nan, majority=nan, chance=0.0, classes=(), probes=(probe,))
+    label = Label("pay", nan, 0.2, (probe,), nan, 0.0)
+    monkeypatch.setattr(leakage, "audit", lambda **_: replace(found, label=label))
+    said = " ".join(run("audit", "people.csv", "--private", "age").stdout.split())
+    assert "linear 36.0% 2.0% 8.00" in said
+    assert "without features 0.0% 10.0" in said
+    assert "pay: linear explains 36.0% of the variance. The labels alone tell 0.200 nats about age." in said
+    assert "An attacker who sees the features explains 36 % of the variance of age." in said
+
+
+def test_names_are_safe(run: Run, fake: Fake) -> None:
+    Path("odd.csv").write_text(
+        "\n".join(["\x1b]0;pwned\x07,\x1b[31ms", *(f"{i / 7},{'ab'[i % 2]}" for i in range(40))])
+    )
+    result = run("audit", "odd.csv", "--private", "\x1b[31ms")
+    assert result.exit_code == 0
+    assert "\x1b" not in result.output + Path("odd-audit.html").read_text()
+
+
+def test_the_page_is_never_the_input(run: Run, fake: Fake) -> None:
+    before = Path("table.csv").read_bytes()
+    result = run("audit", "table.csv", "--private", "s", "--out", "table.csv")
+    assert result.exit_code == 2
+    assert "--out is table.csv, the file that is read" in result.stderr
+    assert Path("table.csv").read_bytes() == before
 
 
 def test_progress_is_on_stderr(run: Run, fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +191,9 @@ def test_progress_is_on_stderr(run: Run, fake: Fake, monkeypatch: pytest.MonkeyP
             ("table.csv", "--private", "s", "--features", "one,s"),
             "--features has s, which is what they are audited for",
         ),
-        (("table.csv", "--private", "s", "--features", "words"), "--features: words has no numbers"),
+        (("table.csv", "--private", "s", "--label", "s"), "--label is s, the private attribute"),
+        (("table.csv", "--private", "s", "--discrete", "one", "--continuous", "one"), "one is named by --discrete and"),
+        (("table.csv", "--private", "s", "--continuous", "one"), "--continuous names one; expected the private"),
         (("nothing.npz", "--private", "s"), "nothing.npz does not exist"),
         (("table.csv", "--private", "s", "--out", "no/a.html"), "cannot write to no/a.html"),
     ],
@@ -127,17 +207,20 @@ def test_wrong_input(run: Run, fake: Fake, arguments: tuple[str, ...], expected:
 
 
 def test_a_file_without_features(run: Run, fake: Fake) -> None:
-    Path("words.csv").write_text("s,t\n" + "a,b\n" * 12)
+    Path("words.csv").write_text("s\n" + "a\n" * 12)
     result = run("audit", "words.csv", "--private", "s")
     assert result.exit_code == 2
-    assert "words.csv has no numbers beside the classes; expected features. Name them by --features" in result.stderr
+    assert "words.csv has no features beside the private attribute; expected some" in result.stderr
+    Path("words.csv").write_text("s,n\n" + "".join(f"a,{i}\n" for i in range(12)))
+    result = run("audit", "words.csv", "--private", "s")
+    assert "n looks like an identifier: it counts the rows. Name it in --features to audit it" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (ValueError("s has 2 rows of class 'b'"), "infoknife audit: --private s has 2 rows of class 'b'"),
-        (TypeError("z has dtype object"), "infoknife audit: --features has dtype object"),
+        (ValueError("s has 2 rows; use fewer folds"), "infoknife audit: s has 2 rows; use fewer --folds"),
+        (TypeError("one has complex numbers"), "infoknife audit: one has complex numbers"),
         (ImportError("an audit needs scikit-learn"), "infoknife audit: an audit needs scikit-learn"),
     ],
 )
@@ -151,5 +234,5 @@ def test_what_an_audit_refuses(run: Run, fake: Fake, error: Exception, expected:
 
 def test_help_says_which_rows(run: Run) -> None:
     text = " ".join(run("audit", "--help").stdout.split())
-    assert "Give rows that the encoder was not trained on" in text
+    assert "Use rows that the encoder was not trained on" in text
     assert "infoknife audit features.npz --private sex" in text

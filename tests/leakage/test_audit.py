@@ -5,6 +5,7 @@ import random
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy.stats import norm
@@ -64,9 +65,10 @@ def test_classes_leak_what_all_leak_on_average(leaky: Leaky) -> None:
 
 def test_features_that_add_nothing_are_named(leaky: Leaky) -> None:
     notes = " ".join(leaky.found.notes)
-    assert "1 of 5 features is constant and tells nothing: left out." in notes
+    assert leaky.found.left_out == {"z[:, 3]": "constant"}
+    assert leaky.found.about_features == ("4 features.", "Left out: z[:, 3] (constant).")
     assert "1 feature follows linearly from the others and adds no information." in notes
-    assert leaky.found.features == 4
+    assert leaky.found.features == ("z[:, 0]", "z[:, 1]", "z[:, 2]", "z[:, 4]")
 
 
 def test_label(leaky: Leaky) -> None:
@@ -90,6 +92,7 @@ def test_json(leaky: Leaky) -> None:
     assert content["information"]["interval"] == list(leaky.found.interval())
     assert content["label"]["probes"][0]["name"] == "linear"
     assert content["classes"][0]["name"] == "north"
+    assert (content["kind"], content["left_out"], len(content["features"])) == ("classes", {"z[:, 3]": "constant"}, 4)
     assert "pointwise" not in json.dumps(content)
 
 
@@ -99,7 +102,7 @@ def test_nothing_is_found_where_nothing_is() -> None:
     assert found.grade is Grade.NONE
     assert found.information.value < 0.02
     assert found.interval()[0] == 0.0
-    assert "This is no proof" in found.verdict
+    assert "This does not prove" in found.verdict
 
 
 def test_what_only_some_probes_see() -> None:
@@ -117,6 +120,56 @@ def test_what_only_some_probes_see() -> None:
     assert said == sorted(said)
     assert said[-1] == 1.0
     assert _states() == states
+
+
+def test_a_quantity_of_a_frame() -> None:
+    rng = np.random.default_rng(3)
+    age = rng.integers(18, 80, size=300)
+    frame = pd.DataFrame({"pay": 40.0 * age + 500 * rng.normal(size=300), "city": rng.choice(list("abc"), 300)})
+    found = audit(frame, pd.Series(age, name="age"), frame["city"] == "a", folds=3, names=("age", "in town"))
+    assert found.is_quantity
+    assert found.features == ("pay", "city")
+    explained = (40 * age.std()) ** 2 / ((40 * age.std()) ** 2 + 500**2)
+    assert found.strongest.r2 == pytest.approx(explained, abs=0.06)
+    assert found.information.value > 0.5
+    assert found.grade is Grade.CLEAR
+    assert "of the variance of age" in found.verdict
+    assert math.isnan(found.allowed.upper)
+    assert found.label is not None
+    assert found.label.strongest.balanced_accuracy > 0.95
+    content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert (content["kind"], content["classes"], content["entropy"]) == ("quantity", [], None)
+    assert content["probes"][0]["r2"] == found.probes[0].r2
+    page = found.to_html()
+    assert "variance of age that a probe explains" in page
+    assert "Fano" not in page
+    assert "nan" not in page
+
+
+def test_what_the_features_determine() -> None:
+    z = np.random.default_rng(4).normal(size=(150, 1))
+    found = audit(z, 3 * z[:, 0] + 1, z[:, 0] ** 3, folds=3)
+    assert found.grade is Grade.NEARLY
+    assert found.interval() == (math.inf, math.inf)
+    assert found.label is not None
+    assert found.label.is_quantity
+    json.dumps(found.to_dict(), allow_nan=False)
+    assert "determine the private attribute, exact to rounding" in found.to_html()
+
+
+def test_complex_features_are_refused() -> None:
+    z = torch.complex(torch.randn(40), torch.randn(40))
+    with pytest.raises(TypeError, match="z has complex numbers"):
+        audit(z, [0, 1] * 20)
+
+
+def test_one_row_does_not_blind_the_probes() -> None:
+    z = np.random.default_rng(0).normal(size=(200, 2))
+    s = z[:, 0] > 0
+    z[3, 0] = 1e12
+    found = audit(z, s, folds=3)
+    assert all(probe.balanced_accuracy > 0.85 for probe in found.probes)
+    assert "far from all others" in " ".join(found.notes)
 
 
 def _states() -> tuple[bytes, bytes, object]:

@@ -48,7 +48,7 @@ def test_beyond_the_ends() -> None:
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(ValueError, match="classes is 1; expected 2 or more"):
+    with pytest.raises(ValueError, match="classes is 1; expected at least 2"):
         least_error(0.1, 1)
     with pytest.raises(ValueError, match="conditional_entropy is nan; expected nats"):
         least_error(math.nan, 2)

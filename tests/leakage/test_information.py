@@ -2,15 +2,18 @@ import math
 
 import numpy as np
 import pytest
-import torch
 
 from infoknife.leakage.information import combined, measured, shared
-from infoknife.leakage.probes import Floats, Held, Probe
-from infoknife.leakage.rows import Attribute
+from infoknife.leakage.probes import Held, Probe
+from infoknife.leakage.rows import Attribute, Floats, Quantity
 from infoknife.measure import Diagnostics, Estimate
 
 N = 1200  # above which a measurement is not repeated
 S = Attribute("s", np.tile([0, 1], N // 2), ("a", "b"))
+
+
+def named(z: Floats) -> dict[str, Floats]:
+    return {f"z[:, {i}]": column for i, column in enumerate(z.T)}
 
 
 def densities(pointwise: Floats, correction: float = 0.0) -> Estimate:
@@ -48,20 +51,23 @@ def test_luck_of_a_probe_is_not_believed() -> None:
     assert found.value < 0.005
 
 
-@pytest.mark.filterwarnings("ignore::infoknife.measure.MeasurementWarning")
-@pytest.mark.parametrize("z", [S.codes.astype(float)[:, None], np.eye(N)[:, :2]])
-def test_where_no_density_fits(z: Floats) -> None:
-    found = measured(torch.from_numpy(z), S, seed=0)
+def test_where_no_density_fits() -> None:
+    found = measured(named(np.eye(N)[:, :2]), S, seed=0)
     assert found.value == 0.0
     assert found.diagnostics.messages[-1] == "No density fits these features: the probes alone measure."
 
 
+def test_a_copy_of_the_classes() -> None:
+    assert measured(named(S.codes.astype(float)[:, None]), S, seed=0).value == pytest.approx(S.entropy, abs=0.01)
+
+
 def test_features_that_add_nothing_change_nothing() -> None:
-    z = torch.randn(N, 2, generator=torch.Generator().manual_seed(0)).double()
-    z[:, 0] += torch.from_numpy(2.0 * S.codes)
-    rare = torch.zeros(N, 2).double()
+    z = np.random.default_rng(0).normal(size=(N, 2))
+    z[:, 0] += 2.0 * S.codes
+    rare = np.zeros((N, 2))
     rare[0] = 1.0
-    alone, beside = measured(z, S, seed=0), measured(torch.cat([z, 3 * z[:, :1], rare], 1), S, seed=0)
+    beside = measured(named(np.concatenate([z, 3 * z[:, :1], rare], 1)), S, seed=0)
+    alone = measured(named(z), S, seed=0)
     assert beside.value == pytest.approx(alone.value)
     assert beside.diagnostics.messages[:2] == (
         "2 features have the same value in nearly all rows: left to the probes.",
@@ -72,3 +78,25 @@ def test_features_that_add_nothing_change_nothing() -> None:
 def test_shared_information_of_labels() -> None:
     y = Attribute("y", np.where(np.arange(N) % 10 < 2, 1 - S.codes, S.codes), ("c", "d"))
     assert shared(y, S, seed=0) == pytest.approx(math.log(2) + 0.2 * math.log(0.2) + 0.8 * math.log(0.8), abs=0.01)
+
+
+def test_information_about_a_quantity() -> None:
+    z, noise = np.random.default_rng(0).normal(size=(2, N))
+    found = measured(
+        {"z": z, "pet": np.array(["cat", "dog"] * (N // 2), dtype=object)}, Quantity("s", z + noise), seed=0
+    )
+    assert found.value == pytest.approx(0.5 * math.log(2), abs=3 * found.stderr)
+    assert combined(found, [], Quantity("s", z)).value == found.value
+    assert shared(S, Quantity("s", S.codes + 0.1 * noise), seed=0) == pytest.approx(math.log(2), abs=0.02)
+
+
+@pytest.mark.filterwarnings("ignore::infoknife.measure.MeasurementWarning")
+def test_a_quantity_that_the_features_determine() -> None:
+    z = np.random.default_rng(0).normal(size=N)
+    assert measured({"z": z}, Quantity("s", 2 * z + 1), seed=0).value == math.inf
+
+
+def test_a_quantity_that_no_density_fits() -> None:
+    rare = np.zeros(N)
+    rare[0] = 1.0
+    assert math.isnan(measured({"z": rare}, Quantity("s", np.linspace(0.0, 1.0, N)), seed=0).value)

@@ -1,8 +1,10 @@
 import re
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
-from infoknife.leakage.picture import Mark, bars
+from infoknife.leakage.picture import Mark, bars, number
 from tests.leakage.conftest import Leaky
 
 VOID = {"meta"}
@@ -42,7 +44,7 @@ def test_page_says_what_was_found(leaky: Leaky) -> None:
     assert f"{leaky.found.information.value:.3f}" in text
     assert "What the features are good for" in text
     for note in leaky.found.notes:
-        assert note in text
+        assert escape(note) in text
     assert "What the features are good for" not in replace(leaky.found, label=None).to_html()
 
 
@@ -52,6 +54,25 @@ def test_names_are_escaped(leaky: Leaky) -> None:
     assert "<b>" not in text
     assert "<i>" not in text
     assert "&lt;b&gt;&amp;" in text
+
+
+def test_control_characters_are_shown_and_pictures_are_valid_xml(leaky: Leaky) -> None:
+    odd = replace(leaky.found, name="\x1b[31m", features=("\x00\u202e",), left_out={"\x07": "constant"})
+    text = odd.to_html()
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", text)
+    assert "\\x1b[31m" in text
+    for picture in re.findall(r"<svg.*?</svg>", text + bars([("\x1b<&", 0.5, 0.1)], [Mark("mark", "\x07", 2.0)])):
+        ElementTree.fromstring(picture)
+
+
+def test_features_are_listed(leaky: Leaky) -> None:
+    text = replace(leaky.found, features=("age", "pay"), left_out={"id": "an identifier"}).to_html()
+    assert "2 features: age, pay." in text
+    assert "Left out: id (an identifier)." in text
+
+
+def test_numbers() -> None:
+    assert [number(value) for value in (0.01234, 9.637, 12345.6)] == ["0.0123", "9.64", "12,346"]
 
 
 def test_bars_are_as_long_as_their_values() -> None:

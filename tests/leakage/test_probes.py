@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import norm
 
 from infoknife.leakage import probes
-from infoknife.leakage.probes import KINDS, Floats, Held, attacks
-from infoknife.leakage.rows import Attribute
+from infoknife.leakage.probes import KINDS, Held, attacks
+from infoknife.leakage.rows import Attribute, Floats, Quantity, Target
 from infoknife.leakage.workers import workers
 
 
@@ -31,9 +31,9 @@ def pool() -> Iterator[Executor]:
         yield found
 
 
-def attack(z: Floats, s: Attribute, pool: Executor, kinds: tuple[int, ...], patch: pytest.MonkeyPatch) -> list[Held]:
+def attack(z: Floats, s: Target, pool: Executor, kinds: tuple[int, ...], patch: pytest.MonkeyPatch) -> list[Held]:
     patch.setattr(probes, "KINDS", tuple(KINDS[i] for i in kinds))
-    return attacks(z, s, pool, folds=3, seed=0, tell=silent)
+    return attacks(z, s, pool, folds=3, seed=0, on_progress=silent)
 
 
 def test_quick_kinds_reach_bayes(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,3 +88,28 @@ def test_temperature_mends_what_is_too_sure() -> None:
     losses = [probes._loss(sure, codes, t) for t in probes.TEMPERATURES]
     best = probes.TEMPERATURES[int(np.argmin(losses))]
     assert np.exp(probes._scaled(sure[:1], best))[0, 1] == pytest.approx(0.7, abs=0.03)
+
+
+def test_regressors_explain_what_can_be_explained(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    z = np.random.default_rng(0).normal(size=(600, 2))
+    s = 100 + 10 * (z[:, 0] + np.random.default_rng(1).normal(size=600))
+    for probe, _ in attack(z, Quantity("s", s), pool, (0, 1, 2, 3), monkeypatch):
+        assert probe.r2 == pytest.approx(0.5, abs=4 * probe.stderr)
+        assert probe.score == probe.r2
+        assert 0.01 < probe.stderr < 0.05
+        assert probe.error == pytest.approx(10, rel=0.15)
+        assert probe.spread == pytest.approx(s.std())
+        assert set(probe.to_dict()) == {"name", "stderr", "settings", "r2", "error"}
+
+
+def test_regressors_find_curves_and_nothing_in_noise(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    z = np.random.default_rng(0).normal(size=(400, 2))
+    linear, boosting = attack(z, Quantity("s", z[:, 0] ** 2), pool, (0, 3), monkeypatch)
+    assert linear.probe.r2 < 0.1
+    assert boosting.probe.r2 > 0.5
+    noise = Quantity("s", np.random.default_rng(1).normal(size=400))
+    assert all(abs(one.probe.r2) < 0.06 for one in attack(z, noise, pool, (0, 2), monkeypatch))
+
+
+def test_many_rows_of_a_quantity_are_thinned() -> None:
+    assert len(probes._some(np.arange(1000), np.linspace(0, 1, 1000), 100, seed=0)) == 100

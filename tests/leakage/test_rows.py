@@ -1,4 +1,6 @@
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -6,51 +8,50 @@ import polars as pl
 import pytest
 import torch
 
-from infoknife.leakage.rows import attribute, features
+from infoknife.leakage.rows import Attribute, Features, Quantity, find_identifier, listed, read_rows, reasons
 
 Z = np.arange(40.0).reshape(20, 2)
 S = np.array([0, 1] * 10)
+RNG = np.random.default_rng(0)
+
+
+def private(s: Any, **options: Any) -> Any:
+    z = RNG.normal(size=len(s))
+    return read_rows(z, s, **options).private
 
 
 @pytest.mark.parametrize("make", [np.asarray, torch.tensor, pd.DataFrame, pl.DataFrame, lambda z: z.tolist()])
 def test_features_of_any_kind(make: type) -> None:
-    found, notes = features(make(Z))
-    assert torch.equal(found, torch.from_numpy(Z))
-    assert notes == []
+    found = read_rows(make(Z), S).features
+    assert np.array_equal(np.stack([*found.columns.values()], 1), Z)
+    assert found.left_out == {}
 
 
-def test_shorter_floats_and_integers() -> None:
-    assert features(Z.astype(np.float32))[0].dtype == torch.float32
-    assert features(Z.astype(int))[0].dtype == torch.float64
-    assert features(torch.from_numpy(Z).bfloat16())[0].dtype == torch.float64
+def test_columns_of_a_frame_keep_their_names() -> None:
+    frame = pd.DataFrame({"age": Z[:, 0], "pet": ["cat", "dog", "cow", "cow"] * 5, "on": [True, False] * 10})
+    found = read_rows(frame, pd.Series(S, name="sex"))
+    assert list(found.features.columns) == ["age", "pet", "on"]
+    assert found.features.encoded().shape == (20, 1 + 3 + 1)
+    assert found.private.name == "sex"
 
 
-def test_constant_features_are_left_out() -> None:
-    found, notes = features(np.concatenate([Z, np.ones((20, 3))], 1))
-    assert found.shape == (20, 2)
-    assert notes == ["3 of 5 features are constant and tell nothing: left out."]
+def test_what_is_no_feature_is_named() -> None:
+    columns = {"x": Z[:, 0], "same": ["a"] * 20, "text": [f"row {i}" for i in range(20)], "gone": np.full(20, np.nan)}
+    found = read_rows(columns, S)
+    assert list(found.features.columns) == ["x"]
+    assert found.features.left_out == {
+        "same": "constant",
+        "text": "text with 20 different values in 20 rows",
+        "gone": "no value in any row",
+    }
+    with pytest.raises(ValueError, match=r"no features are left to audit: same \(constant\)"):
+        read_rows({"same": [1] * 20}, S)
 
 
-def test_gradients_are_left_behind() -> None:
-    assert not features(torch.from_numpy(Z).requires_grad_())[0].requires_grad
-
-
-@pytest.mark.parametrize(
-    ("z", "words"),
-    [
-        (np.where(Z == 4, np.nan, Z), "z has NaN in 1 of 20 rows, the first in row 2"),
-        (np.ones((20, 2)), "z has 2 columns that are all constant; expected features that vary"),
-        (Z.reshape(20, 2, 1), r"z has shape \(20, 2, 1\)"),
-    ],
-)
-def test_wrong_features(z: object, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        features(z)
-
-
-def test_features_that_are_no_numbers() -> None:
-    with pytest.raises(TypeError, match="z has dtype <U1; expected numbers"):
-        features(np.array([["a"], ["b"]]))
+def test_names_are_safe_and_different() -> None:
+    frame = pd.DataFrame(Z, columns=["a\x1b[31m", "a\x1b[31m"])
+    assert list(read_rows(frame, S).features.columns) == ["a\\x1b[31m", "a\\x1b[31m (2)"]
+    assert private(np.where(S, "\x1b", "b")).classes == ("\\x1b", "b")
 
 
 @pytest.mark.parametrize(
@@ -58,14 +59,28 @@ def test_features_that_are_no_numbers() -> None:
     [S, S.astype(bool), S.astype(float), np.where(S, "b", "a"), pd.Series(np.where(S, "b", "a"), dtype="category")],
 )
 def test_classes_of_any_kind(values: object) -> None:
-    found = attribute(values, "s", "sex", rows=20, least=5)
+    found = private(values)
+    assert isinstance(found, Attribute)
+    assert found.name == "the private attribute"
     assert found.codes.tolist() == S.tolist()
     assert (found.majority, found.chance) == (0.5, 0.5)
     assert found.entropy == pytest.approx(math.log(2))
 
 
+def test_numbers_with_many_values_are_a_quantity() -> None:
+    age = RNG.integers(18, 80, size=3000)
+    assert isinstance(private(age), Quantity)
+    assert isinstance(private(np.tile(age, 4)), Quantity)  # many rows do not turn an age into classes
+    assert isinstance(private(RNG.normal(size=50)), Quantity)
+    assert isinstance(private(np.tile(np.arange(1, 6), 20)), Attribute)
+    assert isinstance(private(np.tile(np.arange(1, 6), 20), discrete=False), Quantity)
+    assert isinstance(private(np.tile(np.arange(40), 20), discrete=True), Attribute)
+    with pytest.raises(TypeError, match="s has strings or categories but is declared continuous"):
+        private(["a", "b"] * 10, discrete=False)
+
+
 def test_frequencies() -> None:
-    found = attribute(["a"] * 15 + ["b"] * 5, "s", "sex", rows=20, least=5)
+    found = private(["a"] * 15 + ["b"] * 5)
     assert found.counts.tolist() == [15, 5]
     assert (found.classes, found.majority) == (("a", "b"), 0.75)
 
@@ -73,16 +88,103 @@ def test_frequencies() -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        (np.linspace(0, 1, 20), "s has 20 different values in 20 rows; expected classes. Divide a quantity"),
-        (np.repeat(np.linspace(0, 1, 25), 4), "s has 25 different values in 100 rows; expected classes"),
+        ([f"n{i}" for i in range(20)], "s has 20 different values in 20 rows; expected classes that repeat"),
         (["a"] * 17 + ["b"] * 3, "s has 3 rows of class 'b'; expected at least 5, one for each fold"),
-        (["a"] * 20, "s is constant"),
+        (["a"] * 19 + ["b"], "s has 1 row of class 'b'"),
+        (["a"] * 20, "s is constant; expected at least two values"),
         (np.stack([S, S], 1), "s has 2 columns; expected one"),
-        (S[:15], "s has 15 rows; expected 20, as many as z"),
-        ([None] + ["a", "b"] * 10, "s has missing values"),
+        (S[:15], "s has 15 rows; expected 20, as many as the features"),
+        ([None] + ["a", "b"] * 9 + ["a"], "s has missing values in 1 of 20 rows"),
     ],
 )
 def test_wrong_classes(values: object, words: str) -> None:
-    rows = 100 if len(values) == 100 else 20  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=words):
-        attribute(values, "s", "sex", rows=rows, least=5)
+        read_rows(Z, values, least=5)
+
+
+def test_a_name_is_in_the_message() -> None:
+    with pytest.raises(ValueError, match="sex is constant"):
+        read_rows(Z, ["a"] * 20, names=("sex", "y"))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda z: z + 1j, "complex numbers"),
+        (lambda z: (z + 1j).numpy(), "complex numbers"),
+        (lambda z: z.to_sparse(), "z is sparse"),
+        (lambda z: z.to_sparse_csr(), "z is sparse"),
+        (lambda z: z.to("meta"), "z is a tensor on the meta device"),
+        (lambda z: torch.quantize_per_tensor(z.float(), 0.1, 0, torch.qint8), "z is a tensor quantised"),
+        (lambda z: z.to(torch.float8_e4m3fn), "z is a tensor of dtype torch.float8_e4m3fn"),
+        (lambda z: object(), "z is a object"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_tensors_that_cannot_be_read(make: Callable[[Any], Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        read_rows(make(torch.from_numpy(Z)), S)
+
+
+def test_wrong_shape_and_missing_features() -> None:
+    with pytest.raises(ValueError, match=r"z has shape \(20, 2, 1\)"):
+        read_rows(Z.reshape(20, 2, 1), S)
+    with pytest.raises(ValueError, match=r"z\[:, 0\] has missing values in 1 of 20 rows, the first in row 2"):
+        read_rows(np.where(Z == 4, np.nan, Z), S)
+
+
+def test_missing_values() -> None:
+    x, s = np.where(np.arange(60) == 2, np.nan, np.linspace(0, 1, 60)), np.tile(S, 3)
+    columns = {"x": x, "pet": ["cat", "dog", None, "cow"] * 15}
+    found = read_rows(columns, s, missing="drop")
+    assert len(found.features.columns["x"]) == 45
+    assert found.notes[0] == "15 of 60 rows left out: x, pet have no value there"
+    found = read_rows(columns, s, missing="category")
+    assert len(found.features.columns["x"]) == 59
+    assert set(found.features.columns["pet"]) == {"cat", "dog", "cow", "missing"}
+    gaps = {"x": x, "text": [None] + [f"row {i}" for i in range(59)]}
+    assert len(read_rows(gaps, s, missing="drop").features.columns["x"]) == 59  # a gap in what is left out is no gap
+
+
+def test_gradients_are_left_behind() -> None:
+    assert len(read_rows(torch.from_numpy(Z).requires_grad_(), S).features.columns) == 2
+
+
+def test_one_row_cannot_hide_the_others() -> None:
+    x = RNG.normal(size=200)
+    x[7] = 1e12
+    found = Features({"x": x}, {}).encoded()[:, 0]
+    assert np.corrcoef(np.delete(found, 7), np.delete(x, 7))[0, 1] > 0.999
+    assert np.abs(found).max() < 6
+    for scale in (1e-200, 1e200):
+        encoded = Features({"x": x[:7] * scale}, {}).encoded()
+        assert encoded.std() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "words"),
+    [
+        ("n", np.arange(30), "it counts the rows"),
+        ("n", RNG.permutation(30) + 1, "it counts the rows"),
+        ("n", np.arange(30) * 7, ""),
+        ("n", np.array([f"c{i}" for i in range(30)], dtype=object), "all its values are different"),
+        ("userId", np.append(np.arange(39) * 3, 0), "its name says so, and nearly all its values are different"),
+        ("weight", np.append(np.arange(39) * 3, 0), ""),
+        ("price_index", RNG.normal(size=30), ""),
+        ("id", np.tile([1, 2], 15), ""),
+    ],
+)
+def test_identifiers(name: str, values: Any, words: str) -> None:
+    assert find_identifier(name, values) == words
+
+
+def test_an_identifier_of_a_frame_is_noted() -> None:
+    assert read_rows({"x": Z[:, 0], "id": np.arange(20)}, S).notes == [
+        "id looks like an identifier: it counts the rows"
+    ]
+
+
+def test_lists() -> None:
+    assert listed(["a", "b"]) == "a, b"
+    assert listed(list("abcd"), 2) == "a, b and 2 more"
+    assert reasons({"a": "constant", "b": "text", "c": "constant"}) == ["a, c (constant)", "b (text)"]

@@ -215,10 +215,10 @@ def test_integers_with_gaps_stay_integers() -> None:
 
 def test_gaps_of_labels_become_a_label() -> None:
     gap = column(GAPS["words"])
-    number = Values("y", "y", np.array([0.1, 0.1, 0.7] * 4), np.arange(N) == 3)
+    number = Values("y", "y", np.array([0.1, 0.7] * 6), np.arange(N) == 3)
     left, kept, notes = discard_missing([gap, number], "category")
     assert left[0].data.tolist() == [*WORDS[:5], "missing", *WORDS[6:]]
-    assert left[1].data.tolist()[:3] == ["0.1", "0.1", "0.7"]
+    assert left[1].data.tolist()[:3] == ["0.1", "0.7", "0.1"]
     assert left[1].data.tolist()[3] == "missing"
     assert kept.all()
     assert notes[0] == "x: missing values, in 1 rows, are a label of their own"
@@ -253,6 +253,15 @@ REFUSALS: dict[str, Refusal] = {
     "set": (lambda: {1.0}, TypeError, "^x is a set; expected"),
     "scalar": (lambda: np.float64(1), ValueError, r"^x has shape \(\); expected \(N,\) or \(N, columns\)"),
     "3-D": (lambda: torch.ones(N, 2, 2), ValueError, r"^x has shape \(12, 2, 2\); expected"),
+    "meta": (lambda: torch.ones(N, device="meta"), TypeError, "^x is on the device meta and has no values"),
+    "float8": (
+        lambda: torch.ones(N).to(torch.float8_e4m3fn),
+        TypeError,
+        "^x has dtype torch.float8",
+    ),
+    "mkldnn": (lambda: torch.ones(N, 2).to_mkldnn(), TypeError, r"^x is a tensor of layout .*to_dense\(\)"),
+    "no values": (lambda: np.full(N, math.nan), ValueError, "^x has no value in any row; expected some"),
+    "only None": (lambda: [None] * N, ValueError, "^x has no value in any row; expected some"),
     "lazy": (lambda: pl.LazyFrame({"a": [1]}), TypeError, "^x is a LazyFrame; .* collect"),
     "scipy sparse": (lambda: sparse.csr_array(ROWS), TypeError, r"^x is sparse; .* x.toarray\(\)"),
     "torch sparse": (lambda: torch.ones(N, 2).to_sparse(), TypeError, r"^x is sparse; .* x.to_dense\(\)"),
@@ -293,3 +302,8 @@ def test_infinite_numbers(bad: float) -> None:
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=50))
 def test_floats_come_through_unchanged(values: list[float]) -> None:
     assert column(values).data.tolist() == values
+
+
+def test_views_of_complex_tensors_are_read() -> None:
+    z = torch.complex(torch.zeros(N), torch.tensor(ROWS[:, 0], dtype=torch.float32)).conj().imag
+    assert column(z).data.tolist() == pytest.approx((-ROWS[:, 0]).tolist(), rel=1e-6)

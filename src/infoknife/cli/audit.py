@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -11,8 +13,9 @@ from infoknife.cli import options
 from infoknife.cli.messages import fail
 
 if TYPE_CHECKING:
-    from infoknife.files import File
-    from infoknife.files.base import Values
+    from rich.table import Table
+
+    from infoknife.files import Column, File
     from infoknife.leakage import Audit
 
 __all__ = ["audit"]
@@ -20,18 +23,43 @@ __all__ = ["audit"]
 ARRAY = "z"  # the features of an NPZ file, if it has an array of that name
 
 
+class Missing(StrEnum):
+    """What becomes of cells without a value."""
+
+    ERROR = "error"
+    DROP = "drop"
+    CATEGORY = "category"
+
+
+class Choice(NamedTuple):
+    """Which columns are what: the private attribute, the label, the features, and whether these were named."""
+
+    private: str
+    label: str | None
+    features: list[str]
+    are_named: bool
+
+
 def audit(
     file: options.File,
-    private: Annotated[str, typer.Option("--private", metavar="COLUMN", help="The private attribute: classes.")],
+    private: Annotated[
+        str, typer.Option("--private", metavar="COLUMN", help="The private attribute: classes, or a quantity.")
+    ],
     label: Annotated[
-        str | None, options.column_option("--label", "What the features are meant to tell: classes as well.")
+        str | None, options.column_option("--label", "What the features are meant to tell: classes or a quantity.")
     ] = None,
     features: Annotated[
-        str | None, options.column_option("--features", "The features.", "z, or all other numbers")
+        str | None, options.column_option("--features", "The features.", "z, or all other columns but identifiers")
     ] = None,
+    discrete: options.Discrete = None,
+    continuous: options.Continuous = None,
     sep: options.Sep = None,
     decimal: options.Decimal = None,
     encoding: options.Encoding = None,
+    missing: Annotated[
+        Missing,
+        options.measuring_option("--missing", "Cells without a value: refuse, drop rows, or a class of their own."),
+    ] = Missing.ERROR,
     folds: Annotated[int, options.measuring_option("--folds", "Outer folds.", min=3, metavar="N")] = 5,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
@@ -44,8 +72,11 @@ def audit(
 ) -> None:
     """Audit how much features tell about a private attribute, and what an attacker can do with it.
 
-    Give rows that the encoder was not trained on: the probes must never see what it was trained on. Four kinds of
-    classifiers attack by nested cross-validation; the information is measured on held-out rows.
+    Use rows that the encoder was not trained on: the probes must never see what it was trained on. Four kinds of
+    probes attack by nested cross-validation; the information is measured on held-out rows.
+
+    Columns that name or count rows, constant columns and free text are left out, and listed. Text with few different
+    values is taken as classes.
 
     The page goes to --out, or to the current folder unless that would replace a file; with --json only to --out.
 
@@ -58,19 +89,27 @@ def audit(
     from infoknife import leakage
     from infoknife.cli.columns import opened
     from infoknife.cli.measured import bar, print_json, reported
-    from infoknife.files import printable
 
     with reported("audit"):
         table = opened("audit", file, sep=sep, decimal=decimal, encoding=encoding)
-        arguments, words = _arguments(table, private, label, features)
-        names = (printable(private), printable(label or "y"))
+        choice = _choice(table, private, label, features)
+        kinds = _kinds(table, choice, discrete, continuous)
+        arguments, identifiers = _arguments(table, choice, kinds)
+        how: dict[str, Any] = {
+            "discrete": kinds.get(choice.private),
+            "missing": missing.value,
+            "folds": folds,
+            "seed": seed,
+        }
         try:
             with bar() as watch:
-                found = leakage.audit(**arguments, folds=folds, seed=seed, names=names, progress=watch)
+                found = leakage.audit(**arguments, **how, progress=watch)
         except ImportError as error:
             raise fail("audit", str(error)) from None
         except (ValueError, TypeError) as error:
-            raise ValueError(_named(str(error), words)) from None
+            raise ValueError(_in_words_of_the_command(str(error), table)) from None
+        hint = ("To include a column that looks like an identifier, name it in --features.",) if identifiers else ()
+        found = replace(found, left_out=identifiers | dict(found.left_out), notes=(*found.notes, *hint))
         if as_json:
             print_json({"file": str(file), "folds": folds, "seed": seed} | found.to_dict())
         else:
@@ -85,45 +124,25 @@ def _page(file: Path, out: Path | None, as_json: bool) -> Path | None:
         return out
     usual = Path(f"{file.name.partition('.')[0]}-audit.html")
     if usual.exists():
-        raise fail("audit", f"{usual} is there already; to replace it say --out {usual}, or choose another --out")
+        raise fail("audit", f"{usual} exists already; to replace it say --out {usual}, or choose another --out")
     return usual
 
 
-def _arguments(
-    file: "File", private: str, label: str | None, features: str | None
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """The arguments of ``infoknife.audit``, and what the command line calls them."""
-    import numpy as np
+def _choice(file: "File", private: str, label: str | None, features: str | None) -> Choice:
+    """Which columns are what; without a word the features are the array z, or all columns that are left."""
+    from infoknife.cli.columns import chosen
 
-    from infoknife.cli.columns import check_rows, known
-    from infoknife.cli.messages import note
-
-    single = {"s": _single(file, "--private", private)}
+    targets = [_single(file, "--private", private)]
     if label is not None:
-        single["y"] = _single(file, "--label", label)
-    found = file.read(list(dict.fromkeys([*single.values(), *(names := _features(file, features, single))])))
-    check_rows({name: one.values for name, one in found.items()})
-    for one in found.values():
-        if one.note:
-            note("audit", one.note)
-    classes = {key: _classes(known(file, found[name])) for key, name in single.items()}
-    numbers = {name: known(file, found[name]) for name in names if found[name].values.dtype.kind in "fiub"}
-    left = [name for name in names if name not in numbers]
-    if features is not None and left:
-        raise ValueError(f"--features: {left[0]} has no numbers; expected numbers. Encode it, or leave it out")
-    if not numbers:
-        raise ValueError(f"{file.path} has no numbers beside the classes; expected features. Name them by --features")
-    words = {"z": "--features", "s": f"--private {private}", "y": f"--label {label}"}
-    return classes | {"z": np.stack([*numbers.values()], 1)}, words
-
-
-def _classes(values: "Values") -> "Values":
-    """The names of classes, safe to show."""
-    import numpy as np
-
-    from infoknife.files import printable
-
-    return np.array([printable(one) for one in values], dtype=object) if values.dtype.kind == "O" else values
+        targets.append(_single(file, "--label", label))
+        if targets[0] == targets[1]:
+            raise ValueError(f"--label is {label}, the private attribute; choose another column")
+    text = ARRAY if features is None and ARRAY in file.groups else features
+    names = file.names if text is None else chosen(file, "--features", text)
+    if text is not None and (both := [name for name in names if name in targets]):
+        raise ValueError(f"--features has {both[0]}, which is what they are audited for; leave it out")
+    rest = [name for name in names if name not in targets]
+    return Choice(targets[0], targets[1] if label is not None else None, rest, text is not None)
 
 
 def _single(file: "File", option: str, text: str) -> str:
@@ -135,52 +154,123 @@ def _single(file: "File", option: str, text: str) -> str:
     return found[0]
 
 
-def _features(file: "File", text: str | None, single: Mapping[str, str]) -> list[str]:
-    """The names of the features; without a word the array z, or all columns that are left."""
+def _kinds(file: "File", choice: Choice, discrete: str | None, continuous: str | None) -> dict[str, bool]:
+    """Whether columns are discrete, of those that the options name."""
     from infoknife.cli.columns import chosen
 
-    if text is None and ARRAY in file.groups:
-        text = ARRAY
-    names = file.names if text is None else chosen(file, "--features", text)
-    if text is not None and (both := [name for name in names if name in single.values()]):
-        raise ValueError(f"--features has {both[0]}, which is what they are audited for; leave it out")
-    return [name for name in names if name not in single.values()]
+    classes = () if discrete is None else chosen(file, "--discrete", discrete)
+    numbers = () if continuous is None else chosen(file, "--continuous", continuous)
+    if both := [name for name in classes if name in numbers]:
+        raise ValueError(f"{both[0]} is named by --discrete and by --continuous; choose one")
+    if others := [name for name in numbers if name != choice.private]:
+        raise ValueError(
+            f"--continuous names {others[0]}; expected the private attribute alone: other numbers are numbers"
+        )
+    return dict.fromkeys(classes, True) | dict.fromkeys(numbers, False)
 
 
-def _named(text: str, words: Mapping[str, str]) -> str:
-    """The same text in the words of the command line."""
-    return re.sub(r"^(z|s|y)(?= |\[)", lambda found: words[found[1]], text)
+def _arguments(file: "File", choice: Choice, kinds: Mapping[str, bool]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The arguments of ``infoknife.audit``, and which columns are identifiers and why."""
+    from infoknife.cli.messages import note
+    from infoknife.files import printable
+    from infoknife.leakage import find_identifier
+
+    targets = [name for name in (choice.private, choice.label) if name is not None]
+    found = file.read(list(dict.fromkeys([*targets, *choice.features])))
+    rows = {name: len(column.values) for name, column in found.items()}
+    for name, count in rows.items():
+        if count != rows[choice.private]:
+            raise ValueError(f"{name} has {count} rows; expected {rows[choice.private]}, as {choice.private} has")
+    for column in found.values():
+        if column.note:
+            note("audit", column.note)
+    identifiers = {}
+    if not choice.are_named:
+        why = {name: find_identifier(name, found[name].values[~found[name].missing]) for name in choice.features}
+        identifiers = {printable(name): f"looks like an identifier: {text}" for name, text in why.items() if text}
+    taken = [name for name in choice.features if printable(name) not in identifiers]
+    if not taken:
+        more = [f"{name} {text}. Name it in --features to audit it" for name, text in identifiers.items()]
+        raise ValueError(
+            "; ".join([f"{file.path} has no features beside the private attribute; expected some", *more[:1]])
+        )
+    arguments: dict[str, Any] = {"z": {name: _values(found[name], kinds.get(name)) for name in taken}}
+    for argument, name in zip(("s", "y"), targets, strict=False):
+        arguments[argument] = {name: _values(found[name], argument == "y" and kinds.get(name))}
+    return arguments, identifiers
+
+
+def _values(column: "Column", is_discrete: bool | None) -> Any:
+    """The values of a column, masked where they are missing; numbers that are declared classes become text."""
+    import numpy as np
+
+    values = column.values
+    if is_discrete and values.dtype.kind in "fiu":
+        values = np.array([f"{value:g}" if values.dtype.kind == "f" else str(value) for value in values], dtype=object)
+    return np.ma.masked_array(values, column.missing)
+
+
+def _in_words_of_the_command(text: str, file: "File") -> str:
+    """The same message with options, and with places in the file."""
+    text = re.sub(r"the first in row (\d+)", lambda found: f"the first in {file.where(int(found[1]))}", text)
+    text = re.sub(r"(?:Pass )?missing='(\w+)'", r"--missing \1", text).replace(
+        "expected none. --", "expected none. Say --"
+    )
+    return text.replace("use fewer folds", "use fewer --folds")
 
 
 def _show(found: "Audit", file: Path) -> None:
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
+    from rich.text import Text
+
+    from infoknife.files import printable
+
+    console = Console()
+    console.print(_quantity_table(found) if found.is_quantity else _classes_table(found))
+    sentences = [f"{file.name}: {found.rows:,} rows", *found.about_features]
+    if found.label is not None:
+        best, label = found.label.strongest, found.label
+        reached = f"reaches {best.score:.3f} (balanced accuracy; chance {label.chance:.3f})"
+        if label.is_quantity:
+            reached = f"explains {max(best.score, 0):.1%} of the variance"
+        shared = f"The labels alone tell {label.shared:.3f} nats about {found.name}."
+        sentences.append(f"{label.name}: {best.name} {reached}. {shared}")
+    for sentence in (*sentences, found.verdict, *(f"Note: {note}" for note in found.notes)):
+        console.print(Text(printable(sentence)))
+
+
+def _table(found: "Audit", *names: str) -> "Table":
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     from infoknife.files import printable
 
-    table = Table(
-        box=SIMPLE_HEAD, title=Text(f"{found.name} from the features of {printable(file.name)}"), title_justify="left"
-    )
+    table = Table(box=SIMPLE_HEAD, title=Text(f"{printable(found.name)} from the features"), title_justify="left")
     table.add_column("probe")
-    for name in ("accuracy", "balanced", "±", "nats at least"):
+    for name in names:
         table.add_column(name, justify="right")
+    return table
+
+
+def _classes_table(found: "Audit") -> "Table":
+    table = _table(found, "accuracy", "balanced", "±", "nats at least")
     for one in found.probes:
         numbers = f"{one.accuracy:.3f}", f"{one.balanced_accuracy:.3f}", f"{one.stderr:.3f}"
         table.add_row(one.name, *numbers, f"{max(one.information, 0.0):.3f}")
     table.add_row("without features", f"{found.majority:.3f}", f"{found.chance:.3f}", "", "0.000")
     table.add_row("Fano's ceiling", f"{found.allowed.upper:.3f}", "", "", "")
-    console = Console()
-    console.print(table)
-    if found.label is not None:
-        best = found.label.strongest
-        told = f"{found.label.name}: {best.name} reaches {best.balanced_accuracy:.3f} (balanced; chance "
-        told += f"{found.label.chance:.3f}). Labels alone tell {found.label.shared:.3f} nats about {found.name}."
-        console.print(Text(told))
-    console.print(Text(found.verdict))
-    for note in found.notes:
-        console.print(Text(f"Note: {note}"))
+    return table
+
+
+def _quantity_table(found: "Audit") -> "Table":
+    from infoknife.leakage.picture import number
+
+    table = _table(found, "variance explained", "±", "typical error")
+    for one in found.probes:
+        table.add_row(one.name, f"{max(one.r2, 0.0):.1%}", f"{one.stderr:.1%}", number(one.error))
+    table.add_row("without features", "0.0%", "", number(found.strongest.spread))
+    return table
 
 
 def _write(page: Path, text: str, *, quiet: bool) -> None:

@@ -4,6 +4,18 @@ from infoknife.leakage.audit import audit
 from infoknife.leakage.fano import accuracy_ceiling, least_error
 from infoknife.leakage.probes import Probe
 from infoknife.leakage.result import Allowed, Audit, ClassLeak, Label
+from infoknife.leakage.rows import find_identifier
 from infoknife.leakage.verdict import Grade
 
-__all__ = ["Allowed", "Audit", "ClassLeak", "Grade", "Label", "Probe", "accuracy_ceiling", "audit", "least_error"]
+__all__ = [
+    "Allowed",
+    "Audit",
+    "ClassLeak",
+    "Grade",
+    "Label",
+    "Probe",
+    "accuracy_ceiling",
+    "audit",
+    "find_identifier",
+    "least_error",
+]

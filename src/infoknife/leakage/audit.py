@@ -5,19 +5,19 @@ from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from infoknife.inputs import check_whole
 from infoknife.leakage.information import combined, measured, shared
-from infoknife.leakage.probes import TRAINING, Floats, Probe, Tell, attacks, require_sklearn
+from infoknife.leakage.probes import TRAINING, Matrix, Probe, Progress, attacks, require_sklearn
 from infoknife.leakage.result import Audit, ClassLeak, Label
-from infoknife.leakage.rows import Attribute, attribute, features
+from infoknife.leakage.rows import Attribute, Target, read_rows
 from infoknife.leakage.workers import workers
+from infoknife.measure.columns import Missing
 
 __all__ = ["audit"]
 
-LEAST_FOLDS = 3
-SEEDS = 2**32 - 2  # what scikit-learn takes, and one more
+MIN_FOLDS = 3
+MAX_SEED = 2**32 - 2  # scikit-learn takes one more, for the inner folds
 
 
 def audit(
@@ -25,27 +25,36 @@ def audit(
     s: Any,
     y: Any = None,
     *,
+    discrete: bool | None = None,
+    missing: Missing = "error",
     folds: int = 5,
     seed: int = 0,
-    names: Sequence[str] = ("s", "y"),
+    names: Sequence[str] | None = None,
     progress: Callable[[float, str], None] | None = None,
 ) -> Audit:
     r"""Measure how much features z tell about a private attribute s, and what an attacker can do with it.
 
-    $I(Z; S)$ is measured on held-out rows, and lies between 0 and $H(S)$. Four kinds of probes (logistic regression, a
-    network, kernels, boosted trees) learn to tell s from z by nested cross-validation: inner folds choose their
-    settings, outer folds judge them. Fano's inequality says what accuracy the information allows at most.
+    $I(Z; S)$ is measured on held-out rows. Four kinds of probes (linear, a network, kernels, boosted trees) learn to
+    predict s from z by nested cross-validation: inner folds choose their settings, outer folds judge them. If s has
+    classes, the probes are judged by their balanced accuracy, and Fano's inequality says what accuracy the information
+    allows at most. If s is a quantity, such as an age, they are judged by the part of its variance that they explain.
 
-    **Give rows that the encoder was not trained on.** On its training rows an encoder may hide, or show, what it does
+    **Pass rows that the encoder was not trained on.** On its training rows an encoder may hide, or show, what it does
     not on others; an attacker sees others.
 
     Args:
-        z: Features (N, d), what the encoder makes of held-out rows. Constant ones are left out, with a note.
-        s: The private attribute (N,): integers, strings, booleans or categories.
-        y: Labels (N,) that the features are meant to tell, likewise; what they are good for is audited beside.
+        z: Features: an array or tensor (N, d), what the encoder makes of held-out rows; or a frame or a dictionary of
+            columns, of numbers and of labels. ``Audit.left_out`` names what is no feature: constant columns, and texts
+            with many different values.
+        s: The private attribute, one value per row. Strings, booleans, categories, and whole numbers with at most 20
+            different values are classes; other numbers are a quantity.
+        y: Labels that the features are meant to tell, likewise; how well they do is measured too.
+        discrete: ``True`` makes the values of s classes, ``False`` a quantity; ``None`` decides by the values.
+        missing: ``"error"`` refuses missing values, ``"drop"`` leaves out their rows, ``"category"`` makes gaps in
+            labels a label of their own, and leaves out rows where numbers are missing.
         folds: The outer folds, 3 or more. Every class needs as many rows.
         seed: Of everything random.
-        names: What s and y are called in words.
+        names: What s and y are called; without it the names of their columns, if they have one.
         progress: Called with the part that is done and a few words.
 
     Example:
@@ -56,79 +65,73 @@ def audit(
         >>> print(found.grade)
         a clear leak
         >>> print(found.verdict)
-        A clear leak. An attacker who sees the features guesses sex right 8... times in 100 (balanced); ...
+        A clear leak. An attacker who sees the features guesses sex right 8... times out of 100 (balanced accuracy), ...
     """
     require_sklearn()
     folds, seed = _checked(folds, seed, names)
-    x, notes = features(z)
-    private = attribute(s, "s", names[0], rows=len(x), least=folds)
-    label = None if y is None else attribute(y, "y", names[1], rows=len(x), least=folds)
-    tell, rows, how = progress or _silent, _standard(x), {"folds": folds, "seed": seed}
-    first, second = _halves(tell) if label is not None else (tell, tell)
+    rows = read_rows(z, s, y, names=names, discrete=discrete, missing=missing, least=folds)
+    private, label, encoded = rows.private, rows.label, rows.features.encoded()
+    on_progress, how = progress or _silent, {"folds": folds, "seed": seed}
+    first, second = _halves(on_progress) if label is not None else (on_progress, on_progress)
     with workers() as pool:
-        densities = pool.submit(measured, x, private, seed=seed)
-        held = attacks(rows, private, pool, **how, tell=first)
-        useful = None if label is None else _useful(rows, private, label, pool, **how, tell=second)
+        densities = pool.submit(measured, rows.features.columns, private, seed=seed)
+        held = attacks(encoded, private, pool, **how, on_progress=first)
+        useful = None if label is None else _useful(encoded, private, label, pool, **how, on_progress=second)
         estimate = combined(densities.result(), held, private)
+    probes = tuple(one.probe for one in held)
+    notes = (*rows.notes, *_notes(len(encoded), folds), *estimate.diagnostics.messages)
     return Audit(
         name=private.name,
-        rows=len(x),
-        features=x.shape[1],
+        rows=len(encoded),
+        features=tuple(rows.features.columns),
         information=estimate,
         entropy=private.entropy,
-        probes=tuple(one.probe for one in held),
+        probes=probes,
         majority=private.majority,
         chance=private.chance,
-        classes=_classes(private, estimate.pointwise, max((one.probe for one in held), key=_balanced)),
+        classes=_classes(private, estimate.pointwise, max(probes, key=lambda probe: probe.score)),
         label=useful,
-        notes=(*notes, *_notes(len(x), folds), *estimate.diagnostics.messages),
+        notes=tuple(dict.fromkeys(note.removesuffix(".") + "." for note in notes)),
+        left_out=rows.features.left_out,
     )
 
 
-def _standard(x: Tensor) -> Floats:
-    """Columns in units of their spread, in single precision, which is quicker."""
-    x = x.double()
-    return ((x - x.mean(0)) / x.std(0)).float().numpy()
-
-
-def _useful(z: Floats, s: Attribute, y: Attribute, pool: Executor, *, folds: int, seed: int, tell: Tell) -> Label:
+def _useful(z: Matrix, s: Target, y: Target, pool: Executor, *, folds: int, seed: int, on_progress: Progress) -> Label:
     """What the features tell about the label, and the label about the attribute."""
-    probes = tuple(one.probe for one in attacks(z, y, pool, folds=folds, seed=seed, tell=tell))
+    probes = tuple(one.probe for one in attacks(z, y, pool, folds=folds, seed=seed, on_progress=on_progress))
     return Label(y.name, y.entropy, shared(y, s, seed=seed), probes, y.majority, y.chance)
 
 
-def _classes(s: Attribute, pointwise: Any, strongest: Probe) -> tuple[ClassLeak, ...]:
+def _classes(s: Target, pointwise: Any, strongest: Probe) -> tuple[ClassLeak, ...]:
     """What leaks about every class: the mean over its rows."""
+    if not isinstance(s, Attribute):
+        return ()
     leakage = np.bincount(s.codes, weights=pointwise, minlength=len(s.classes)) / s.counts
     counts = s.counts.tolist()
     return tuple(ClassLeak(*one) for one in zip(s.classes, counts, leakage.tolist(), strongest.recalls, strict=True))
 
 
-def _balanced(probe: Probe) -> float:
-    return probe.balanced_accuracy
-
-
 def _notes(rows: int, folds: int) -> list[str]:
     if rows - rows // folds <= TRAINING:
         return []
-    return [f"Every probe learned from {TRAINING:,} rows of each fold at most, and was judged on all {rows:,}."]
+    return [f"Every probe learned from at most {TRAINING:,} rows in each fold, and was judged on all {rows:,}."]
 
 
-def _checked(folds: int, seed: int, names: Sequence[str]) -> tuple[int, int]:
+def _checked(folds: int, seed: int, names: Sequence[str] | None) -> tuple[int, int]:
     folds, seed = check_whole("folds", folds), check_whole("seed", seed)
-    if folds < LEAST_FOLDS:
-        raise ValueError(f"folds is {folds}; expected at least {LEAST_FOLDS}: the rest of the rows is divided again")
-    if not 0 <= seed <= SEEDS:
-        raise ValueError(f"seed is {seed}; expected a whole number from 0 to {SEEDS}")
-    if isinstance(names, str) or len(names) != 2:
+    if folds < MIN_FOLDS:
+        raise ValueError(f"folds is {folds}; expected at least {MIN_FOLDS}: the other rows are divided again")
+    if not 0 <= seed <= MAX_SEED:
+        raise ValueError(f"seed is {seed}; expected a whole number from 0 to {MAX_SEED}")
+    if names is not None and (isinstance(names, str) or len(names) != 2 or not all(isinstance(n, str) for n in names)):
         raise ValueError(f"names is {names!r}; expected two, of s and of y, such as ('sex', 'occupation')")
     return folds, seed
 
 
-def _halves(tell: Tell) -> tuple[Tell, Tell]:
-    """What tells of either half of the work as a part of the whole."""
-    return (lambda part, words: tell(part / 2, words)), (lambda part, words: tell((1 + part) / 2, words))
+def _halves(on_progress: Progress) -> tuple[Progress, Progress]:
+    """Report the progress of either half of the work as a part of the whole."""
+    return (lambda part, words: on_progress(part / 2, words)), (lambda part, words: on_progress((1 + part) / 2, words))
 
 
 def _silent(part: float, words: str) -> None:
-    """Tell nobody."""
+    """Report nothing."""

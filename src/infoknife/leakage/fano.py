@@ -10,14 +10,14 @@ HALVINGS = 60  # of an interval: the rest is rounding
 
 
 def least_error(conditional_entropy: float, classes: int) -> float:
-    r"""Give the least probability of error of any guess of S from Z.
+    r"""Return the least probability of error of any guess of S from Z.
 
     It solves $H(S \mid Z) = h_b(P_e) + P_e \log(K - 1)$ with $h_b(p) = -p \log p - (1 - p) \log(1 - p)$: no guess has a
     smaller $P_e$ (Fano's inequality). A symmetric channel meets it with equality.
 
     Args:
-        conditional_entropy: $H(S \mid Z)$ in nats, between 0 and $\log K$; beyond it is taken as the nearer end.
-        classes: $K$, two or more.
+        conditional_entropy: $H(S \mid Z)$ in nats, between 0 and $\log K$; values beyond are taken as the nearer end.
+        classes: $K$, at least two.
 
     Example:
         >>> round(least_error(math.log(2), 2), 3), least_error(0.0, 2)
@@ -27,7 +27,7 @@ def least_error(conditional_entropy: float, classes: int) -> float:
     """
     K = check_whole("classes", classes)
     if K < 2:
-        raise ValueError(f"classes is {K}; expected 2 or more, between which one can guess")
+        raise ValueError(f"classes is {K}; expected at least 2, to guess between")
     if math.isnan(conditional_entropy):
         raise ValueError("conditional_entropy is nan; expected nats between 0 and log(classes)")
     if conditional_entropy <= 0:
@@ -40,7 +40,7 @@ def least_error(conditional_entropy: float, classes: int) -> float:
 
 
 def accuracy_ceiling(information: float, entropy: float, classes: int) -> float:
-    r"""Give the most accurate that any guess of S from Z can be, $1 - P_e$ at $H(S \mid Z) = H(S) - I(Z; S)$.
+    r"""Return the highest accuracy that any guess of S from Z can have, $1 - P_e$ at $H(S \mid Z) = H(S) - I(Z; S)$.
 
     Args:
         information: $I(Z; S)$ in nats.

@@ -1,19 +1,20 @@
-r"""I(Z; S) from several held-out views of S: Gaussian kernels, and the probes.
+r"""I(Z; S) from several held-out views of S: densities, and the probes where S has classes.
 
-Every view tells $\log q(s_n \mid z_n) - \log p(s_n)$ of rows that it was not fitted to. The mean is a lower bound of
+Every view gives $\log q(s_n \mid z_n) - \log p(s_n)$ for rows that it was not fitted to. The mean is a lower bound of
 $I(Z; S)$ in expectation, whatever the view, and so is that of an average of views.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
-from infoknife.leakage.probes import Floats, Held
-from infoknife.leakage.rows import Attribute
+from infoknife.leakage.probes import Held
+from infoknife.leakage.rows import Attribute, Floats, Quantity, Target
 from infoknife.measure import Diagnostics, Estimate, mutual_information
 from infoknife.measure.estimate import Candidate
 from infoknife.measure.relations import without_dependent
@@ -22,35 +23,63 @@ from infoknife.measure.table import read_table
 
 __all__ = ["combined", "measured", "shared"]
 
-SURE = 2.0  # standard errors by which an average must be better to be taken as better
-WIDE = 32  # features, from which on only Gaussian kernels are quick; the probes see the rest
-FEW, RARE = 10, 0.01  # rows, and the part of all, in which a feature must not have its most frequent value
+Z_SCORE = 2.0  # standard errors by which an average must be better to be taken as better
+WIDE = 32  # features, from which on only Gaussian densities are quick; the probes see the rest
+MIN_ROWS, RARE = 10, 0.01  # rows, and the part of all, in which a feature must not have its most frequent value
 DENSITIES, NOTHING = "densities", "nothing"
 
 
-def measured(x: Tensor, s: Attribute, *, seed: int) -> Estimate:
-    """I(Z; S) by densities, cross-fitted and corrected, or nothing where none fits; its messages say what was done."""
-    often = x[:, (x != x.mode(0).values).sum(0) >= max(FEW, RARE * len(x))]
-    kept = often
-    if often.shape[1]:
-        table = read_table({"z": often}, main="z", discrete=False)
-        kept = often[:, list(without_dependent(table, table.of("z")))]
-    words = _rarely(x.shape[1] - often.shape[1]) + _dependent(often.shape[1] - kept.shape[1])
-    method = "auto" if kept.shape[1] <= WIDE else "gaussian"
+def measured(columns: Mapping[str, NDArray[Any]], s: Target, *, seed: int) -> Estimate:
+    """Return I(Z; S) by densities, cross-fitted and corrected; its messages say what was done.
+
+    Where no density fits it is nothing if S has classes, as the probes measure as well, and NaN for a quantity.
+
+    Args:
+        columns: The features by name, numbers or labels (N,).
+        s: The private attribute.
+        seed: Of everything random.
+    """
+    often = {name: data for name, data in columns.items() if _varies_often(data)}
+    kept = _without_dependent(often)
+    words = _rarely(len(columns) - len(often)) + _dependent(len(often) - len(kept))
+    method = "auto" if len(kept) <= WIDE else "gaussian"
     try:
-        found = mutual_information(kept, s.codes, method=method, discrete=True, effort="quick", seed=seed)
+        found = _information(kept, s, method=method, seed=seed)
     except ValueError:  # features that are constant in a part of the rows, or no feature is left
-        return _nothing(len(x), words)
-    if not np.isfinite(found.pointwise).all():  # z is a function of s: single points have a probability
-        return _nothing(len(x), words)
-    told = replace(found.diagnostics, messages=(*words, *found.diagnostics.messages))
-    return replace(found, diagnostics=told)
+        return _unmeasured(s, words)
+    if isinstance(s, Attribute) and not np.isfinite(found.pointwise).all():  # z is a function of s
+        return _unmeasured(s, words)
+    return replace(found, diagnostics=replace(found.diagnostics, messages=(*words, *found.diagnostics.messages)))
 
 
-def _nothing(rows: int, words: list[str]) -> Estimate:
+def _information(x: Mapping[str, NDArray[Any]], s: Target, *, method: str = "auto", seed: int) -> Estimate:
+    is_discrete = isinstance(s, Attribute)
+    return mutual_information(
+        dict(x), {s.name: s.values}, method=method, discrete=is_discrete, effort="quick", seed=seed
+    )
+
+
+def _varies_often(data: NDArray[Any]) -> bool:
+    most = int(np.unique(data if data.dtype.kind != "O" else data.astype(str), return_counts=True)[1].max())
+    return len(data) - most >= max(MIN_ROWS, RARE * len(data))
+
+
+def _without_dependent(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Columns without numbers that follow linearly from others."""
+    numbers = {name: data for name, data in columns.items() if data.dtype.kind != "O"}
+    if len(numbers) < 2:
+        return dict(columns)
+    table = read_table({"z": numbers}, main="z", discrete=False)
+    kept = {list(numbers)[i] for i in without_dependent(table, table.of("z"))}
+    return {name: data for name, data in columns.items() if name in kept or name not in numbers}
+
+
+def _unmeasured(s: Target, words: list[str]) -> Estimate:
     """The answer where no density fits: the probes know more."""
-    told = Diagnostics(NOTHING, rows, messages=(*words, "No density fits these features: the probes alone measure."))
-    return Estimate(0.0, 1 / rows, "nats", "mutual information", np.zeros(rows), told)
+    rows, value = len(s.values), 0.0 if isinstance(s, Attribute) else math.nan
+    why = "No density fits these features: the probes alone measure."
+    told = Diagnostics(NOTHING, rows, messages=(*words, why))
+    return Estimate(value, 1 / rows, "nats", "mutual information", np.full(rows, value), told)
 
 
 def _rarely(lost: int) -> list[str]:
@@ -67,29 +96,32 @@ def _dependent(lost: int) -> list[str]:
     return [f"{lost} {verbs[0]} linearly from the others and {verbs[1]} no information."]
 
 
-def shared(y: Attribute, s: Attribute, *, seed: int) -> float:
-    """I(Y; S) of two attributes, in nats."""
-    found = mutual_information(y.codes, s.codes, discrete=["x", "y"], effort="quick", seed=seed)
-    return min(max(found.value, 0.0), s.entropy, y.entropy)
+def shared(y: Target, s: Target, *, seed: int) -> float:
+    """Return I(Y; S) of two attributes, in nats."""
+    x = {y.name: y.codes.astype(str).astype(object) if isinstance(y, Attribute) else y.values}
+    found = _information(x, s, seed=seed).value
+    return min([max(found, 0.0), *(one.entropy for one in (s, y) if isinstance(one, Attribute))])
 
 
-def combined(densities: Estimate, held: Sequence[Held], s: Attribute) -> Estimate:
-    """Give the measured information, or that of an average with the probes where these know more of S.
+def combined(densities: Estimate, held: Sequence[Held], s: Target) -> Estimate:
+    """Return the measured information, or that of an average with the probes where these know more of classes.
 
     The average is a lower bound. It is taken where it lies above the corrected value beyond chance, so that what only
     the probes can see is counted, and the correction is not lost where there is nothing more to see.
 
     Args:
-        densities: What ``measured`` gave.
-        held: What the probes tell of every row.
-        s: The classes.
+        densities: What ``measured`` returned.
+        held: What the probes tell about every row.
+        s: The private attribute.
     """
+    if isinstance(s, Quantity):
+        return densities if not densities.value < 0 else replace(densities, value=0.0)
     correction, rows = densities.diagnostics.correction or 0.0, len(s.codes)
     views = np.stack([np.zeros(rows), densities.pointwise - correction, *(one.pointwise for one in held)])
     w = weights(torch.from_numpy(views))
     average = stacked(torch.from_numpy(views), w).numpy() + float(w[1]) * correction
     gain = average - densities.pointwise
-    better = gain.mean() > SURE * gain.std() / math.sqrt(rows)
+    better = gain.mean() > Z_SCORE * gain.std() / math.sqrt(rows)
     shares = w.tolist() if better else [0.0, 1.0, *[0.0] * len(held)]
     pointwise = average if better else densities.pointwise
     names = [NOTHING, DENSITIES, *(one.probe.name for one in held)]

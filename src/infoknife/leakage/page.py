@@ -1,10 +1,10 @@
 """The audit as one HTML page: no scripts, nothing from elsewhere, light and dark."""
 
+import math
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
-from infoknife.leakage.picture import Mark, bars, percent
+from infoknife.leakage.picture import Mark, bars, number, percent, safe
 from infoknife.leakage.probes import KINDS, Probe
 from infoknife.leakage.verdict import Grade
 
@@ -58,13 +58,12 @@ HELD_OUT = (
 )
 
 
-KIND_WORDS = ", ".join(f"{kind.name} ({kind.words})" for kind in KINDS)
-
-
 def html(audit: "Audit") -> str:
-    """The whole page."""
-    name = escape(audit.name)
+    """Return the whole page."""
+    name = safe(audit.name)
     kind = "verdict none" if audit.grade is Grade.NONE else "verdict"
+    what, how = ("regressors predict", "predicted") if audit.is_quantity else ("classifiers guess", "guessed")
+    kinds = ", ".join(one.describe(is_quantity=audit.is_quantity) for one in KINDS)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -76,18 +75,17 @@ def html(audit: "Audit") -> str:
 <body>
 <main>
 <h1>What do the features tell about {name}?</h1>
-<p class="{kind}">{escape(audit.verdict)}</p>
+<p class="{kind}">{safe(audit.verdict)}</p>
 <h2>Information</h2>
 {_information(audit)}
 <h2>Attacks</h2>
-<p>Four kinds of classifiers guess {name} from the features: {escape(KIND_WORDS)}. Inner folds choose their settings,
-and every row is guessed by what has not seen it.</p>
-{_attacks(audit)}
-<h2>Classes</h2>
-<p>How far the features of each class are from those of all rows, in nats, and how many of its rows the strongest probe
-({escape(audit.strongest.name)}) names right.</p>
+<p>Four kinds of {what} {name} from the features: {safe(kinds)}. Inner folds choose their settings, and every row is
+{how} by probes that have not seen it.</p>
+{_variances(audit) if audit.is_quantity else _attacks(audit)}
 {_classes(audit)}
 {_label(audit.label, audit) if audit.label is not None else ""}
+<h2>Features</h2>
+{_list(audit.about_features)}
 <h2>How to read this</h2>
 {_notes(audit)}
 </main>
@@ -97,15 +95,17 @@ and every row is guessed by what has not seen it.</p>
 
 
 def _information(audit: "Audit") -> str:
-    low, high = audit.interval()
-    rows = [
-        ("I(Z; S), the features about the attribute", f"{audit.information.value:.3f}"),
-        ("95 % interval", f"{low:.3f} to {high:.3f}"),
-        ("H(S), all there is to know", f"{audit.entropy:.3f}"),
-        ("the most accurate that any attacker can be (Fano)", percent(audit.allowed.value)),
-        ("the same at the interval's upper end", percent(audit.allowed.upper)),
-    ]
-    return _table(("nats, unless it says otherwise", ""), rows)
+    value, (low, high) = audit.information.value, audit.interval()
+    rows = [(f"I(features; {audit.name})", "not measured" if math.isnan(value) else f"{value:.3f}")]
+    if math.isfinite(low):
+        rows.append(("95 % interval", f"{low:.3f} to {high:.3f}"))
+    if not audit.is_quantity:
+        rows += [
+            (f"H({audit.name}), all there is to know", f"{audit.entropy:.3f}"),
+            ("highest accuracy that any attacker can have (Fano)", percent(audit.allowed.value)),
+            ("the same at the upper end of the interval", percent(audit.allowed.upper)),
+        ]
+    return _table(("nats" if audit.is_quantity else "nats, unless stated otherwise", ""), rows)
 
 
 def _attacks(audit: "Audit") -> str:
@@ -117,6 +117,15 @@ def _attacks(audit: "Audit") -> str:
         _figure(bars(balanced, (Mark("mark", "chance", audit.chance),)), "Balanced accuracy: the mean over classes."),
     )
     return f'<div class="pair">{"".join(figures)}</div>\n<p></p>\n{_probes(audit.probes)}'
+
+
+def _variances(result: "Audit | Label") -> str:
+    """What regressors explain of a quantity."""
+    explained = [(probe.name, max(probe.r2, 0.0), probe.stderr) for probe in result.probes]
+    picture = _figure(bars(explained, ()), f"The part of the variance of {safe(result.name)} that a probe explains.")
+    rows = [(one.name, percent(max(one.r2, 0.0)), percent(one.stderr), number(one.error)) for one in result.probes]
+    rows.append(("without features", percent(0.0), "", number(result.strongest.spread)))
+    return f"{picture}\n<p></p>\n{_table(('probe', 'explained', '±', 'typical error'), rows)}"
 
 
 def _figure(picture: str, caption: str) -> str:
@@ -139,35 +148,55 @@ def _probes(probes: Sequence[Probe]) -> str:
 
 
 def _classes(audit: "Audit") -> str:
+    if audit.is_quantity:
+        return ""
     rows = [(one.name, f"{one.rows:,}", f"{one.leakage:.3f}", percent(one.recall)) for one in audit.classes]
-    return _table(("class", "rows", "leakage", "named right"), rows)
+    return f"""<h2>Classes</h2>
+<p>How far the features of each class are from those of all rows, in nats, and how many of its rows the strongest probe
+({safe(audit.strongest.name)}) names correctly.</p>
+{_table(("class", "rows", "leakage", "named correctly"), rows)}"""
 
 
 def _label(label: "Label", audit: "Audit") -> str:
-    name, private = escape(label.name), escape(audit.name)
-    balanced = [(probe.name, probe.balanced_accuracy, probe.stderr) for probe in label.probes]
-    picture = bars(balanced, (Mark("mark", "chance", label.chance),))
+    name, private = safe(label.name), safe(audit.name)
+    if label.is_quantity:
+        what, picture = f"The same kinds of probes predict the label {name}.", _variances(label)
+    else:
+        balanced = [(probe.name, probe.balanced_accuracy, probe.stderr) for probe in label.probes]
+        figure = _figure(bars(balanced, (Mark("mark", "chance", label.chance),)), f"Balanced accuracy for {name}.")
+        what = f"The same kinds of probes guess the label {name}, which has {label.entropy:.3f} nats."
+        picture = f"{figure}\n<p></p>\n{_probes(label.probes)}"
     return f"""<h2>What the features are good for</h2>
-<p>The same probes guess the label {name}, of {label.entropy:.3f} nats. The labels themselves hold
-{label.shared:.3f} nats about {private}: features that tell all of {name} cannot leak less than that.</p>
-{_figure(picture, f"Balanced accuracy for {name}.")}
-<p></p>
-{_probes(label.probes)}"""
+<p>{what} The labels themselves hold {label.shared:.3f} nats about {private}: features that tell everything about {name}
+cannot leak less than that.</p>
+{picture}"""
 
 
 def _notes(audit: "Audit") -> str:
-    facts = [
-        f"{audit.rows:,} rows of {audit.features} features. {HELD_OUT}",
-        "Balanced accuracy counts all classes alike, however many rows they have. A guess without features reaches "
-        f"{percent(audit.chance)}; always naming the largest class is right for {percent(audit.majority)} of the rows.",
-        "A probe's nats are H(S) less its held-out cross-entropy: a lower bound of the information, in expectation. A "
-        "stronger attacker than these four may reach more, up to Fano's ceiling.",
-        *audit.notes,
-    ]
-    return "<ul>" + "".join(f"<li>{escape(fact)}</li>" for fact in facts) + "</ul>"
+    facts = [f"{audit.rows:,} rows. {HELD_OUT}"]
+    if audit.is_quantity:
+        facts += [
+            "A typical error is the root of the mean squared error, in the unit of the quantity. Without features it "
+            "is the standard deviation, and nothing is explained.",
+            "Information counts every kind of relation, also those that the probes do not find. A stronger attacker "
+            "than these four may reach more.",
+        ]
+    else:
+        facts += [
+            "Balanced accuracy gives all classes the same weight, however many rows they have. A guess without "
+            f"features reaches {percent(audit.chance)}; always naming the largest class is right for "
+            f"{percent(audit.majority)} of the rows.",
+            "The nats of a probe are H minus its held-out cross-entropy: a lower bound of the information, in "
+            "expectation. A stronger attacker than these four may reach more, up to Fano's ceiling.",
+        ]
+    return _list([*facts, *audit.notes])
+
+
+def _list(facts: Iterable[str]) -> str:
+    return "<ul>" + "".join(f"<li>{safe(fact)}</li>" for fact in facts) + "</ul>"
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    cells = "".join(f"<th>{escape(one)}</th>" for one in head)
-    body = "\n".join("<tr>" + "".join(f"<td>{escape(one)}</td>" for one in row) + "</tr>" for row in rows)
+    cells = "".join(f"<th>{safe(one)}</th>" for one in head)
+    body = "\n".join("<tr>" + "".join(f"<td>{safe(one)}</td>" for one in row) + "</tr>" for row in rows)
     return f'<div class="scroll"><table>\n<thead><tr>{cells}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table></div>'

@@ -1,4 +1,6 @@
-"""What an attacker may try: classifiers of four kinds, with settings that inner folds choose and outer folds judge.
+"""What an attacker may try: four kinds of probes, with settings that inner folds choose and outer folds judge.
+
+They are classifiers where the target has classes, and regressors where it is a quantity.
 
 They need scikit-learn: ``pip install "infoknife[sklearn]"``.
 """
@@ -13,24 +15,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from infoknife.leakage.rows import Attribute, Codes
+from infoknife.leakage.rows import Attribute, Codes, Floats, Quantity, Target
 
-__all__ = ["KINDS", "Floats", "Held", "Kind", "Probe", "Tell", "attacks", "require_sklearn"]
+__all__ = ["KINDS", "Held", "Kind", "Probe", "Progress", "attacks", "require_sklearn"]
 
-Floats = NDArray[np.float64]
+Matrix = NDArray[Any]  # features (N, d), in single precision
+Values = Codes | Floats  # codes of classes, or numbers of a quantity (N,)
 Settings = Mapping[str, float]
-Tell = Callable[[float, str], None]
+Progress = Callable[[float, str], None]
 
 INNER = 3  # folds that choose
 TRAINING, CHOOSING = 16_000, 4_000  # rows that a probe learns from, and that choose its settings, at most
 LANDMARKS = 256  # rows that the kernel compares with
 ROUNDS, TREES = 60, 120  # of boosting; trees over all classes
-EARLY = 10  # rows of every class, from which on some can be spared to stop early
-TEMPERATURES = np.geomspace(1, 16, 25)  # less sure, never surer: a strong penalty is no virtue
+EARLY, ENOUGH = 10, 50  # rows of every class, or of a quantity, from which on some can be spared to stop early
+TEMPERATURES = np.geomspace(1, 16, 25)  # less confident, never more: a strong penalty is no virtue
 
 
 class Scene(NamedTuple):
-    """What a probe is made for: its training rows, features, classes, seed, and whether to stop early."""
+    """What a probe is made for: its training rows, features, classes (0: a quantity), seed, and early stopping."""
 
     rows: int
     dim: int
@@ -40,16 +43,21 @@ class Scene(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of probe: its name, what it is in words, the settings to choose from, and how it is made."""
+    """A kind of probe: its name, what it is in words, settings to choose from, its maker, and words for a quantity."""
 
     name: str
     words: str
     grid: tuple[Settings, ...]
     make: Callable[[Settings, Scene], Any]
+    regressor_words: str = ""
+
+    def describe(self, *, is_quantity: bool) -> str:
+        """Return its name, and what it is for classes or for a quantity."""
+        return f"{self.name} ({self.regressor_words if is_quantity and self.regressor_words else self.words})"
 
 
 class Job(NamedTuple):
-    """A kind of probe, the rows that it learns from, and those that it guesses."""
+    """A kind of probe, the rows that it learns from, and those that it predicts."""
 
     kind: Kind
     train: Codes
@@ -58,16 +66,20 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True)
 class Probe:
-    """What a kind of classifier reached on rows that it was not fitted to.
+    """What a kind of probe reached on rows that it was not fitted to; NaN where a number does not apply.
 
     Args:
         name: The kind.
-        accuracy: The part of all rows that it names right.
-        balanced_accuracy: The mean of the recalls, by guesses that take all classes for equally likely.
-        stderr: The standard error of the balanced accuracy.
-        information: $H(S)$ less its held-out cross-entropy, in nats: a lower bound of $I(Z; S)$ in expectation.
-        recalls: The part of every class that it names right, by the same guesses as the balanced accuracy.
+        accuracy: Of a classifier: the part of all rows that it names correctly.
+        balanced_accuracy: Of a classifier: the mean of the recalls, by guesses that take all classes as equally likely.
+        stderr: The standard error of ``score``.
+        information: Of a classifier: $H(S)$ minus its held-out cross-entropy, in nats: a lower bound of $I(Z; S)$ in
+            expectation.
+        recalls: Of a classifier: the part of every class that it names correctly, by the same guesses as the balanced
+            accuracy.
         settings: What the inner folds chose, for every outer fold.
+        r2: Of a regressor: the part of the variance that it explains; below 0 it is worse than the mean.
+        error: Of a regressor: the root of its mean squared error, in the unit of the quantity.
     """
 
     name: str
@@ -77,21 +89,35 @@ class Probe:
     information: float
     recalls: tuple[float, ...]
     settings: tuple[Settings, ...]
+    r2: float = math.nan
+    error: float = math.nan
+
+    @property
+    def score(self) -> float:
+        """What it is judged by: the balanced accuracy, or the part of the variance that it explains."""
+        return self.balanced_accuracy if self.recalls else self.r2
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the quantity, which is the error of a guess without features."""
+        return self.error / math.sqrt(1 - self.r2) if self.r2 < 1 else math.nan
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it in lists and numbers, for JSON."""
-        return self.__dict__ | {"recalls": list(self.recalls), "settings": [dict(one) for one in self.settings]}
+        """All of it that applies in lists and numbers, for JSON."""
+        lists = {"recalls": list(self.recalls), "settings": [dict(one) for one in self.settings]}
+        numbers = {key: one for key, one in self.__dict__.items() if not (isinstance(one, float) and math.isnan(one))}
+        return {key: value for key, value in (numbers | lists).items() if value != []}
 
 
 class Held(NamedTuple):
-    """A probe, and what it tells of the class of every held-out row in nats (N,)."""
+    """A probe, and what it tells about the class of every held-out row in nats (N,); of a quantity nothing."""
 
     probe: Probe
     pointwise: Floats
 
 
 def require_sklearn() -> None:
-    """Stop where there are no probes without the extra."""
+    """Raise where scikit-learn, an extra, is not installed."""
     try:
         import sklearn  # noqa: F401
     except ImportError as error:
@@ -99,16 +125,18 @@ def require_sklearn() -> None:
 
 
 def _linear(settings: Settings, scene: Scene) -> Any:
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import LogisticRegression, Ridge
 
+    if not scene.classes:
+        return Ridge(alpha=1 / settings["C"])
     return LogisticRegression(C=settings["C"], max_iter=200)
 
 
 def _network(settings: Settings, scene: Scene) -> Any:
-    from sklearn.neural_network import MLPClassifier
+    from sklearn.neural_network import MLPClassifier, MLPRegressor
 
-    return MLPClassifier(
-        (64,),
+    return (MLPClassifier if scene.classes else MLPRegressor)(
+        hidden_layer_sizes=(64,),
         alpha=settings["alpha"],
         batch_size=min(256, max(32, scene.rows // 10)),
         learning_rate_init=5e-3,
@@ -121,21 +149,20 @@ def _network(settings: Settings, scene: Scene) -> Any:
 
 def _kernel(settings: Settings, scene: Scene) -> Any:
     from sklearn.kernel_approximation import Nystroem
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import LogisticRegression, Ridge
     from sklearn.pipeline import make_pipeline
 
     gamma = settings["width"] / (2 * scene.dim)  # 2 d is the mean squared distance of standardised rows
     landmarks = min(LANDMARKS, scene.rows)
-    return make_pipeline(
-        Nystroem(gamma=gamma, n_components=landmarks, random_state=scene.seed), LogisticRegression(C=10, max_iter=200)
-    )
+    model = LogisticRegression(C=10, max_iter=200) if scene.classes else Ridge(alpha=0.1)
+    return make_pipeline(Nystroem(gamma=gamma, n_components=landmarks, random_state=scene.seed), model)
 
 
 def _boosting(settings: Settings, scene: Scene) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-    rounds = min(ROUNDS, max(10, TREES // scene.classes))
-    return HistGradientBoostingClassifier(
+    rounds = min(ROUNDS, max(10, TREES // max(scene.classes, 1)))
+    return (HistGradientBoostingClassifier if scene.classes else HistGradientBoostingRegressor)(
         max_iter=rounds,
         learning_rate=min(0.3, 10 / rounds),
         max_leaf_nodes=int(settings["leaves"]),
@@ -148,46 +175,54 @@ def _boosting(settings: Settings, scene: Scene) -> Any:
 
 
 KINDS = (
-    Kind("linear", "logistic regression", tuple({"C": C} for C in (1e-3, 1e-2, 1e-1, 10.0)), _linear),
-    Kind("network", "a network with a hidden layer", tuple({"alpha": a} for a in (0.1, 3.0)), _network),
+    Kind(
+        "linear", "logistic regression", tuple({"C": C} for C in (1e-3, 1e-2, 1e-1, 10.0)), _linear, "ridge regression"
+    ),
+    Kind("network", "a network with one hidden layer", tuple({"alpha": a} for a in (0.1, 3.0)), _network),
     Kind("kernel", "Gaussian kernels on landmarks", tuple({"width": w} for w in (0.25, 1.0, 4.0)), _kernel),
     Kind("boosting", "gradient-boosted trees", tuple({"leaves": n} for n in (7, 31)), _boosting),
 )
 
 
-def attacks(z: Floats, s: Attribute, pool: Executor, *, folds: int, seed: int, tell: Tell) -> list[Held]:
-    """Let every kind of probe guess every row after it has learned from other rows: nested cross-validation.
+def attacks(z: Matrix, s: Target, pool: Executor, *, folds: int, seed: int, on_progress: Progress) -> list[Held]:
+    """Let every kind of probe predict every row after it has learned from other rows: nested cross-validation.
 
     Args:
         z: Features (N, d).
-        s: Classes of the N rows.
-        pool: What fits side by side.
+        s: Classes or a quantity of the N rows.
+        pool: What runs fits at the same time.
         folds: How many outer folds.
         seed: Of everything random.
-        tell: Called after every fold with the part that is done and the kind.
+        on_progress: Called after every fold with the part that is done and the kind.
     """
-    parts = list(_folds(s.codes, folds, seed))
-    jobs = [Job(kind, _some(train, s.codes, TRAINING, seed), test) for kind in KINDS for train, test in parts]
-    guesses = np.empty((len(KINDS), len(z), len(s.classes)))
+    values: Values = s.values if isinstance(s, Attribute) else (s.values - s.values.mean()) / s.values.std()
+    parts = list(_folds(values, folds, seed))
+    jobs = [Job(kind, _some(train, values, TRAINING, seed), test) for kind in KINDS for train, test in parts]
+    predictions = np.empty((len(KINDS), len(z), max(len(s.classes), 1)))
     chosen: dict[str, list[Settings]] = {kind.name: [] for kind in KINDS}
-    for i, (log_probs, settings) in enumerate(pool.map(partial(_guessed, z, s.codes, seed), jobs)):
+    for i, (predicted, settings) in enumerate(pool.map(partial(_predicted, z, values, seed), jobs)):
         kind, _, test = jobs[i]
-        guesses[i // folds, test] = log_probs
+        predictions[i // folds, test] = predicted
         chosen[kind.name].append(settings)
-        tell((i + 1) / len(jobs), f"{kind.name}, fold {i % folds + 1} of {folds}")
-    return [_judged(name, one, s, tuple(found)) for (name, found), one in zip(chosen.items(), guesses, strict=True)]
+        on_progress((i + 1) / len(jobs), f"{kind.name}, fold {i % folds + 1} of {folds}")
+    return [
+        _scored(name, one, s, tuple(found)) if isinstance(s, Attribute) else _explained(name, one, s, tuple(found))
+        for (name, found), one in zip(chosen.items(), predictions, strict=True)
+    ]
 
 
-def _guessed(z: Floats, s: Codes, seed: int, job: Job) -> tuple[Floats, Settings]:
-    """The log-probabilities of the rows of a fold, and the settings behind them."""
+def _predicted(z: Matrix, s: Values, seed: int, job: Job) -> tuple[Floats, Settings]:
+    """The predictions for the rows of a fold, log-probabilities or numbers, and the settings behind them."""
     kind, train, test = job
     few = _some(train, s, CHOOSING, seed)
     settings, temperature = _choose(kind, z[few], s[few], seed)
-    guess = _fitted(kind, settings, z[train], s[train], seed)
-    return _tempered(guess(z[test]), temperature, np.bincount(s[train])), settings
+    predict = _fitted(kind, settings, z[train], s[train], seed)
+    if _is_quantity(s):
+        return predict(z[test]), settings
+    return _tempered(predict(z[test]), temperature, np.bincount(s[train])), settings
 
 
-def _judged(name: str, log_probs: Floats, s: Attribute, settings: tuple[Settings, ...]) -> Held:
+def _scored(name: str, log_probs: Floats, s: Attribute, settings: tuple[Settings, ...]) -> Held:
     """What held-out log-probabilities (N, K) are worth."""
     right = (log_probs - np.log(s.prior)).argmax(1) == s.codes  # as if all classes were equally likely
     hits = np.bincount(s.codes, weights=right, minlength=len(s.classes))
@@ -201,32 +236,53 @@ def _judged(name: str, log_probs: Floats, s: Attribute, settings: tuple[Settings
     )
 
 
-def _choose(kind: Kind, z: Floats, s: Codes, seed: int) -> tuple[Settings, float]:
-    """The settings and the temperature under which inner held-out rows are most likely."""
+def _explained(name: str, predicted: Floats, s: Quantity, settings: tuple[Settings, ...]) -> Held:
+    r"""What held-out predictions (N, 1) of a standardised quantity are worth: $R^2$, with the error of a ratio."""
+    total = np.square((s.values - s.values.mean()) / s.values.std())
+    missed = np.square((s.values - s.values.mean()) / s.values.std() - predicted[:, 0])
+    r2 = 1 - float(missed.mean())
+    stderr = math.hypot(float((missed - (1 - r2) * total).std()) / math.sqrt(len(total)), 1 / len(total))
+    error = float(s.values.std()) * math.sqrt(1 - r2)
+    probe = Probe(name, math.nan, math.nan, stderr, math.nan, (), settings, r2, error)
+    return Held(probe, np.full(len(total), math.nan))
+
+
+def _choose(kind: Kind, z: Matrix, s: Values, seed: int) -> tuple[Settings, float]:
+    """The settings and the temperature that predict inner held-out rows best."""
     best = (math.inf, kind.grid[0], 1.0)
     inner = list(_folds(s, INNER, seed + 1))
     for settings in kind.grid:
         held = [(_fitted(kind, settings, z[train], s[train], seed)(z[test]), s[test]) for train, test in inner]
-        log_probs, codes = (np.concatenate(part) for part in zip(*held, strict=True))
-        losses = [_loss(log_probs, codes, t) for t in TEMPERATURES]
+        predicted, truth = (np.concatenate(part) for part in zip(*held, strict=True))
+        if _is_quantity(s):
+            best = min(best, (float(np.square(predicted[:, 0] - truth).mean()), settings, 1.0), key=lambda one: one[0])
+            continue
+        losses = [_loss(predicted, truth, t) for t in TEMPERATURES]
         i = int(np.argmin(losses))
         best = min(best, (losses[i], settings, float(TEMPERATURES[i])), key=lambda one: one[0])
     return best[1], best[2]
 
 
-def _fitted(kind: Kind, settings: Settings, z: Floats, s: Codes, seed: int) -> Callable[[Floats], Floats]:
-    """What gives log-probabilities (n, K) of rows, after a fit to others in standardised columns."""
+def _fitted(kind: Kind, settings: Settings, z: Matrix, s: Values, seed: int) -> Callable[[Matrix], Floats]:
+    """What predicts rows after a fit to others: log-probabilities (n, K), or numbers (n, 1) within the range seen."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    counts = np.bincount(s)
-    scene = Scene(len(z), z.shape[1], len(counts), seed, bool(counts.min() >= EARLY))
+    counts = np.zeros(0, dtype=np.int64) if _is_quantity(s) else np.bincount(s)
+    early = bool(counts.min() >= EARLY) if len(counts) else len(s) >= ENOUGH
+    scene = Scene(len(z), z.shape[1], len(counts), seed, early)
     model = make_pipeline(StandardScaler(), kind.make(settings, scene)).fit(z, s)
+    if not len(counts):
+        return lambda rows: np.clip(model.predict(rows), s.min(), s.max())[:, None]
     return lambda rows: np.log(np.clip(model.predict_proba(rows), 1e-12, None))
 
 
+def _is_quantity(s: Values) -> bool:
+    return s.dtype.kind == "f"
+
+
 def _tempered(log_probs: Floats, temperature: float, counts: Codes) -> Floats:
-    """Log-probabilities that are as sure as they should be, and never surer than the training rows allow."""
+    """Log-probabilities that are as confident as they should be, never more than the training rows allow."""
     n, prior = counts.sum(), counts / counts.sum()
     return np.log((n * np.exp(_scaled(log_probs, temperature)) + prior) / (n + 1))
 
@@ -241,17 +297,19 @@ def _loss(log_probs: Floats, codes: Codes, temperature: float) -> float:
     return -float(np.take_along_axis(_scaled(log_probs, temperature), codes[:, None], 1).mean())
 
 
-def _folds(s: Codes, count: int, seed: int) -> Any:
-    from sklearn.model_selection import StratifiedKFold
+def _folds(s: Values, count: int, seed: int) -> Any:
+    from sklearn.model_selection import KFold, StratifiedKFold
 
-    return StratifiedKFold(count, shuffle=True, random_state=seed).split(s, s)
+    return (KFold if _is_quantity(s) else StratifiedKFold)(count, shuffle=True, random_state=seed).split(s, s)
 
 
-def _some(rows: Codes, s: Codes, most: int, seed: int) -> Codes:
+def _some(rows: Codes, s: Values, most: int, seed: int) -> Codes:
     """At most so many rows, about, with the classes' shares; rare classes keep what they need."""
     if len(rows) <= most:
         return rows
     order = np.random.default_rng(seed).permutation(rows)
+    if _is_quantity(s):
+        return np.sort(order[:most])
     kept = []
     for code in np.unique(s):
         mine = order[s[order] == code]

@@ -1,4 +1,4 @@
-"""Fits side by side: as many at once as torch has threads, each in one thread."""
+"""Fits at the same time: as many at once as torch has threads, each in one thread."""
 
 import warnings
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ __all__ = ["workers"]
 
 @contextmanager
 def workers() -> Iterator[ThreadPoolExecutor]:
-    """Give a pool of threads in which no library starts threads of its own, and none warns.
+    """Yield a pool of threads in which no library starts threads of its own, and none warns.
 
     Threads within a fit wait for each other. Where the machine has other work they wait long.
     """
@@ -27,6 +27,6 @@ def workers() -> Iterator[ThreadPoolExecutor]:
 
 
 def _alone(limit: Any) -> None:
-    """OpenMP counts thread by thread; torch must have had its say before."""
+    """Limit OpenMP in this thread; torch must have set its own limit before."""
     torch.get_num_threads()
     limit(1, "openmp")

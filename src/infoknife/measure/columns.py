@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from infoknife.inputs import check_finite, one_of, tensor
+from infoknife.measure.kinds import has_few_values
 
 __all__ = ["MIN_ROWS", "Missing", "Values", "discard_missing", "read_argument"]
 
@@ -135,7 +136,8 @@ def _first_gap(gaps: Mapping[str, NDArray[np.bool_]]) -> str:
 def _takes_label(column: Values) -> bool:
     """Whether a gap can be one more label: of labels, and of numbers that repeat."""
     there = column.data[~column.missing]
-    return bool(column.missing.any()) and (not column.is_number or len(np.unique(there)) <= max(20, len(there) ** 0.5))
+    few = not column.is_number or has_few_values(len(np.unique(there)), len(there), is_regular=False)
+    return bool(column.missing.any()) and few
 
 
 def _with_label(column: Values) -> Values:
@@ -175,12 +177,10 @@ def _framed(value: Any, argument: str) -> Iterator[tuple[str, Any]]:
 
 def _array(value: Any, argument: str) -> Any:
     """A numpy array (N,) or (N, columns) from an array or a tensor."""
-    if _is_of(value, "scipy") or (isinstance(value, Tensor) and value.layout != torch.strided):
-        dense = "to_dense()" if isinstance(value, Tensor) else "toarray()"
-        raise TypeError(f"{argument} is sparse; expected a dense array. Pass {argument}.{dense}")
+    if _is_of(value, "scipy"):
+        raise TypeError(f"{argument} is sparse; expected a dense array. Pass {argument}.toarray()")
     if isinstance(value, Tensor):
-        value = value.detach().cpu()
-        value = value.float() if value.dtype == torch.bfloat16 else value
+        value = _plain_tensor(value, argument)
     if not hasattr(value, "__array__"):
         raise TypeError(
             f"{argument} is a {type(value).__name__}; expected a numpy array, a torch tensor, a pandas or polars "
@@ -192,6 +192,19 @@ def _array(value: Any, argument: str) -> Any:
             f"{argument} has shape {array.shape}; expected (N,) or (N, columns): flatten the axes after the first"
         )
     return array
+
+
+def _plain_tensor(value: Tensor, argument: str) -> Tensor:
+    """A tensor that numpy can read."""
+    if value.layout != torch.strided:
+        what = "sparse" if "sparse" in str(value.layout) else f"a tensor of layout {value.layout}"
+        raise TypeError(f"{argument} is {what}; expected a dense array. Pass {argument}.to_dense()")
+    if value.is_meta:
+        raise TypeError(f"{argument} is on the device meta and has no values; expected a tensor with values")
+    if value.is_quantized or "float8" in str(value.dtype):
+        raise TypeError(f"{argument} has dtype {value.dtype}; expected numbers. Pass {argument} as float32")
+    value = value.detach().cpu().resolve_conj().resolve_neg()
+    return value.float() if value.dtype == torch.bfloat16 else value
 
 
 def _listed(value: Sequence[Any], argument: str) -> list[Any]:
@@ -239,6 +252,8 @@ def _column(name: str, argument: str, raw: Any) -> Values:
     if values.dtype.kind in REFUSED:
         raise TypeError(f"{name} has {REFUSED[values.dtype.kind]}")
     missing = np.zeros(len(values), dtype=bool) if missing.size == 0 else missing
+    if values.dtype.kind == "f" and len(values) and bool(np.isnan(values).all()):
+        raise _empty(name)
     if values.dtype.kind == "O":
         values, missing, note = _objects(values, missing, name)
     else:
@@ -292,7 +307,7 @@ def _objects(
     if not len(values):
         return values, missing, ""
     if not kinds:
-        raise ValueError(f"{name} has no value in any row; expected some. Leave the column out")
+        raise _empty(name)
     if any(hasattr(kind, "__len__") and not issubclass(kind, (str, bytes)) for kind in kinds):
         raise _nested(name)
     filled = values.copy()
@@ -330,13 +345,17 @@ def _moments(values: NDArray[Any]) -> NDArray[Any]:
 def _days(values: NDArray[Any], missing: NDArray[np.bool_], name: str) -> tuple[NDArray[Any], NDArray[np.bool_], str]:
     """Days since the earliest, or days of a duration."""
     if missing.all():
-        raise ValueError(f"{name} has no value in any row; expected some. Leave the column out")
+        raise _empty(name)
     filled = np.where(missing, values[~missing][0], values)
     if values.dtype.kind == "m":
         return filled / np.timedelta64(1, "s") / DAY, missing, f"{name} has durations: taken as days"
     first = filled.min()
     text = np.datetime_as_string(first, unit="D")
     return (filled - first) / np.timedelta64(1, "s") / DAY, missing, f"{name} has dates: taken as days since {text}"
+
+
+def _empty(name: str) -> ValueError:
+    return ValueError(f"{name} has no value in any row; expected some. Leave the column out")
 
 
 def _nested(name: str) -> TypeError:

@@ -404,8 +404,8 @@ def _named(key: Any, columns: Sequence[Values], main: str) -> list[int]:
             f"discrete has {key!r}; expected names of columns or arguments, or positions from 0. For a mask pass the "
             f"positions where it is true"
         )
-    found = [i for i, one in enumerate(columns) if str(key) == one.name]
-    found = found or [i for i, one in enumerate(columns) if key == one.argument]
+    found = [i for i, one in enumerate(columns) if key == one.argument]
+    found = found or [i for i, one in enumerate(columns) if str(key) == one.name]
     if not found and isinstance(key, Integral):
         own = [i for i, one in enumerate(columns) if one.argument == main]
         found = [own[int(key)]] if -len(own) <= int(key) < len(own) else []
