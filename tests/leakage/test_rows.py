@@ -114,9 +114,9 @@ def test_a_name_is_in_the_message() -> None:
         (lambda z: (z + 1j).numpy(), "complex numbers"),
         (lambda z: z.to_sparse(), "z is sparse"),
         (lambda z: z.to_sparse_csr(), "z is sparse"),
-        (lambda z: z.to("meta"), "z is a tensor on the meta device"),
-        (lambda z: torch.quantize_per_tensor(z.float(), 0.1, 0, torch.qint8), "z is a tensor quantised"),
-        (lambda z: z.to(torch.float8_e4m3fn), "z is a tensor of dtype torch.float8_e4m3fn"),
+        (lambda z: z.to("meta"), "z is on the device meta"),
+        (lambda z: torch.quantize_per_tensor(z.float(), 0.1, 0, torch.qint8), "z has dtype torch.qint8"),
+        (lambda z: z.to(torch.float8_e4m3fn), "z has dtype torch.float8_e4m3fn"),
         (lambda z: object(), "z is a object"),
     ],
 )

@@ -102,6 +102,9 @@ def discard_missing(columns: Sequence[Values], missing: Missing) -> tuple[list[V
         (array([31.]), ['1 of 2 rows left out: age has no value there'])
     """
     one_of("missing", missing, ("error", "drop", "category"))
+    for column in columns:
+        if len(column) and column.missing.all():
+            raise ValueError(f"{column.name} has no value in any row; expected some. Leave the column out")
     gaps = {column.name: column.missing for column in columns if column.missing.any()}
     rows = len(columns[0])
     if not gaps:
@@ -196,7 +199,7 @@ def _array(value: Any, argument: str) -> Any:
 
 def _plain_tensor(value: Tensor, argument: str) -> Tensor:
     """A tensor that numpy can read."""
-    if value.layout != torch.strided:
+    if value.layout != torch.strided or value.is_nested:
         what = "sparse" if "sparse" in str(value.layout) else f"a tensor of layout {value.layout}"
         raise TypeError(f"{argument} is {what}; expected a dense array. Pass {argument}.to_dense()")
     if value.is_meta:
@@ -252,8 +255,6 @@ def _column(name: str, argument: str, raw: Any) -> Values:
     if values.dtype.kind in REFUSED:
         raise TypeError(f"{name} has {REFUSED[values.dtype.kind]}")
     missing = np.zeros(len(values), dtype=bool) if missing.size == 0 else missing
-    if values.dtype.kind == "f" and len(values) and bool(np.isnan(values).all()):
-        raise _empty(name)
     if values.dtype.kind == "O":
         values, missing, note = _objects(values, missing, name)
     else:
@@ -304,10 +305,8 @@ def _objects(
     missing = missing | np.fromiter(map(_is_missing, values), dtype=bool, count=len(values))
     there = values[~missing]
     kinds = sorted(set(map(type, there)), key=str)
-    if not len(values):
-        return values, missing, ""
-    if not kinds:
-        raise _empty(name)
+    if not kinds:  # no value in any row
+        return np.zeros(len(values)), missing, ""
     if any(hasattr(kind, "__len__") and not issubclass(kind, (str, bytes)) for kind in kinds):
         raise _nested(name)
     filled = values.copy()
@@ -345,17 +344,13 @@ def _moments(values: NDArray[Any]) -> NDArray[Any]:
 def _days(values: NDArray[Any], missing: NDArray[np.bool_], name: str) -> tuple[NDArray[Any], NDArray[np.bool_], str]:
     """Days since the earliest, or days of a duration."""
     if missing.all():
-        raise _empty(name)
+        return np.zeros(len(values)), missing, ""
     filled = np.where(missing, values[~missing][0], values)
     if values.dtype.kind == "m":
         return filled / np.timedelta64(1, "s") / DAY, missing, f"{name} has durations: taken as days"
     first = filled.min()
     text = np.datetime_as_string(first, unit="D")
     return (filled - first) / np.timedelta64(1, "s") / DAY, missing, f"{name} has dates: taken as days since {text}"
-
-
-def _empty(name: str) -> ValueError:
-    return ValueError(f"{name} has no value in any row; expected some. Leave the column out")
 
 
 def _nested(name: str) -> TypeError:
