@@ -184,7 +184,7 @@ def _tell_matrix(
     else:
         _print_matrix(matrix, title)
     advise("mi", [column for pair in matrix.pairs for column in pair.columns])
-    if not as_json and (noted := sum(bool(pair.messages) for pair in matrix.pairs)):
+    if not as_json and (noted := sum(bool(pair.messages and pair.rows) for pair in matrix.pairs)):
         word = "pair has" if noted == 1 else "pairs have"
         note("mi", f"{noted} {word} notes, which are in --out and --json")
     if out is not None:
@@ -206,4 +206,4 @@ def _print_matrix(matrix: "Matrix", title: str) -> None:
     for table in matrix.tables(width if is_terminal else None):
         Console(width=width if is_terminal else WIDE).print(table)
     if matrix.permutations:
-        typer.echo(f"\n· no more than chance: p > 0.05 by {matrix.permutations:,} permutations")
+        typer.echo(f"\n· could be chance: p > 0.05 by {matrix.permutations:,} permutations")

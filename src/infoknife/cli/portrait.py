@@ -94,11 +94,15 @@ def _say(axes: Axes, text: str) -> None:
     axes.set(xticks=[], yticks=[])
 
 
-def _histogram(axes: Axes, values: Numbers) -> None:
-    """Count values; the few that are far out are in the last bars."""
+def _histogram(axes: Axes, values: Numbers, step: float | None = None) -> None:
+    """Count values; the few that are far out are in the last bars, and bars of rounded values are whole steps wide."""
     values = values[np.isfinite(values)]
-    low, high = np.quantile(values, (0.002, 0.998))
-    bins = int(np.clip(1.5 * len(values) ** 0.5, 8, 50)) if high > low else 1
+    low, high = np.quantile(values, (0.002, 0.998), method="nearest")
+    count = int(np.clip(1.5 * len(values) ** 0.5, 8, 50)) if high > low else 1
+    bins: Any = count
+    if step is not None and high > low:
+        width = step * math.ceil((high - low) / step / count)
+        bins = np.arange(low - step / 2, high + width, width)
     axes.hist(values.clip(low, high), bins=bins, color=paint.BLUE, linewidth=0)
     axes.locator_params(axis="y", nbins=5, integer=True)
 
@@ -109,7 +113,7 @@ def _histogram(axes: Axes, values: Numbers) -> None:
 def _marginal(axes: Axes, column: Column, ticks: int) -> None:
     paint.clean(axes, paint.fitting(column.name, 17))
     if not _has_labels(column):
-        _histogram(axes, column.values)
+        _histogram(axes, column.values, column.step)
         axes.locator_params(axis="x", nbins=ticks)
         axes.set_ylabel("rows", color=paint.INK, fontsize=9)
         return
