@@ -120,7 +120,7 @@ def bar(total: float = 1.0) -> Iterator[Watch]:
 
     console = Console(stderr=True)
     shown = rich.SpinnerColumn(), rich.BarColumn(24), rich.TaskProgressColumn(), rich.TimeElapsedColumn()
-    left = rich.TimeRemainingColumn(), rich.TextColumn("left"), rich.TextColumn("{task.description}", markup=False)
+    left = rich.TimeRemainingColumn(), rich.TextColumn("left · {task.description}", markup=False)
     with rich.Progress(
         *shown,
         *left,
