@@ -152,7 +152,7 @@ def _matrix(
     **how: Any,
 ) -> "Matrix":
     from infoknife.cli.columns import chosen, read, single
-    from infoknife.cli.matrix import pairwise, usable
+    from infoknife.cli.pairs import pairwise, usable
 
     apart = single(file, "--groups", groups) if groups is not None else None
     rest = tuple(name for name in file.names if name != apart)

@@ -217,6 +217,6 @@ def _candidates(axes: Axes, answer: Answer) -> None:
     others = [one.name for one in estimate.diagnostics.candidates if one.weight > 0 and not math.isfinite(one.score)]
     chosen = "".join(f"\nthe answer is from {name} features" for name in others)
     paint.clean(axes, f"densities that were tried{chosen}", x=f"held-out −log p above the best, {estimate.unit}")
-    _label_lines(axes, [paint.fitting(candidate.name, 20) for candidate in found])
+    _label_lines(axes, [paint.fitting(candidate.name, 24) for candidate in found])
     axes.set_xlim(0, 1.7 * longest)  # room for the numbers
     axes.locator_params(axis="x", nbins=4)
