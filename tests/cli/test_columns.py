@@ -102,7 +102,7 @@ def gaps(tmp_path: Path) -> File:
 
 
 def test_gaps_reach_the_measure(gaps: File) -> None:
-    columns = read("mi", gaps, gaps.names)
+    columns = read(gaps, gaps.names)
     found = {name: values(gaps, column, "drop")[6:9].tolist() for name, column in columns.items()}
     assert found["whole"] == [6, None, 8]
     assert found["real"] == [6.5, pytest.approx(float("nan"), nan_ok=True), 8.5]
@@ -125,9 +125,9 @@ def test_names_that_look_alike(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a\x1b,a\\x1b\n1,2\n")
     file = open_file(tmp_path / "a.csv")
     with pytest.raises(ValueError, match="differ only in control characters; rename them"):
-        read("mi", file, file.names)
+        read(file, file.names)
 
 
 def test_unequal_lengths(arrays: File) -> None:
     with pytest.raises(ValueError, match=r"y has 5 rows and z has 40; expected as many in all columns"):
-        read("mi", arrays, ["z", "y"])
+        read(arrays, ["z", "y"])

@@ -20,6 +20,7 @@ __all__ = [
     "opened",
     "read",
     "row_options",
+    "say_notes",
     "single",
     "values",
 ]
@@ -99,21 +100,25 @@ def declared(file: File, discrete: Iterable[str], continuous: Iterable[str]) -> 
     return {printable(name): True for name in labels} | {printable(name): False for name in numbers}
 
 
-def read(command: str, file: File, names: Iterable[str]) -> dict[str, Column]:
-    """Read columns, all with as many rows; what was recognised is said on stderr.
+def read(file: File, names: Iterable[str]) -> dict[str, Column]:
+    """Read columns, all with as many rows.
 
     Returns:
         The columns by their names, safe to show.
     """
     found = file.read(list(dict.fromkeys(names)))
     check_rows({name: one.values for name, one in found.items()})
-    for one in found.values():
-        if one.note:
-            note(command, one.note)
     shown = {printable(name): one for name, one in found.items()}
     if len(shown) < len(found):
         raise file.fault("several columns have names that differ only in control characters; rename them")
     return shown
+
+
+def say_notes(command: str, columns: Iterable[Column]) -> None:
+    """Say on stderr what was recognised in columns."""
+    for column in columns:
+        if column.note:
+            note(command, column.note)
 
 
 def check_rows(values: Mapping[str, Sequence[Any] | Values]) -> None:
@@ -127,6 +132,8 @@ def check_rows(values: Mapping[str, Sequence[Any] | Values]) -> None:
 
 def known(file: File, column: Column, way: str = FILL) -> Values:
     """Return the values of a column, none of which may be missing; the error ends with a way out."""
+    if column.missing.all():
+        raise ValueError(f"{printable(column.name)} has no value in any row; expected some. Leave the column out")
     if column.missing.any():
         count, first = int(column.missing.sum()), file.where(int(column.missing.argmax()))
         raise ValueError(
@@ -168,7 +175,8 @@ def arguments(
         kinds: Whether columns are discrete, of those that are declared.
         rows: The options about rows.
     """
-    found = read(command, file, [name for names in sides.values() for name in names])
+    found = read(file, [name for names in sides.values() for name in names])
     every = {name: values(file, column, rows["missing"]) for name, column in found.items()}
+    say_notes(command, found.values())
     wanted = {side: {(shown := printable(name)): every[shown] for name in names} for side, names in sides.items()}
     return {**wanted, **rows, "discrete": {name: kind for name, kind in kinds.items() if name in every}}

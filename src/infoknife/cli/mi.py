@@ -151,7 +151,7 @@ def _matrix(
     rows: Mapping[str, Any],
     **how: Any,
 ) -> "Matrix":
-    from infoknife.cli.columns import chosen, read, single
+    from infoknife.cli.columns import chosen, read, say_notes, single
     from infoknife.cli.pairs import pairwise, usable
 
     apart = single(file, "--groups", groups) if groups is not None else None
@@ -159,7 +159,8 @@ def _matrix(
     names = rest if columns is None else chosen(file, "--columns", columns)
     if len(names) < 2:
         raise ValueError(f"--all has {', '.join(names)} alone; expected two columns or more")
-    found = read("mi", file, names)
+    found = read(file, names)
+    say_notes("mi", found.values())
     values, failures = usable("mi", file, found, kinds, rows)
     return pairwise("mi", [*found], values, failures, kinds=kinds, rows=rows, **how)
 
