@@ -1,13 +1,11 @@
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-from infoknife.cli.columns import chosen, column, columns, declared
+from infoknife.cli.columns import arguments, chosen, declared, read, row_options, values
 from infoknife.files import File, open_file
 
 ROWS = 40
@@ -73,59 +71,63 @@ def test_many_columns_are_not_all_listed(tmp_path: Path) -> None:
 # kinds
 
 
-def test_kinds_follow_the_values(sheet: File) -> None:
-    found = columns(sheet, ["size", "kind", "colour", "weight, kg"], {})
-    assert [one.labels for one in found.values()] == [None, (0, 1, 2), ("blue", "red"), None]
-    assert found["colour"].values[:4].tolist() == [0, 1, 0, 1]
-    assert found["size"].values.dtype == torch.float64
-    assert len(found["size"]) == ROWS
-    assert "say --continuous kind" in found["kind"].note
-    assert "say --discrete weight, kg" in found["weight, kg"].note
-    assert found["size"].note == found["colour"].note == ""
-
-
 def test_kinds_can_be_declared(sheet: File) -> None:
-    kinds = declared(sheet, "size", "kind")
-    assert kinds == {"size": True, "kind": False}
-    found = columns(sheet, ["size", "kind"], kinds)
-    assert found["size"].labels is not None
-    assert found["kind"].labels is None
-    assert found["kind"].note == ""
+    assert declared(sheet, ["size", "weight, kg"], ["kind"]) == {"size": True, "weight, kg": True, "kind": False}
 
 
 def test_a_column_has_one_kind(sheet: File) -> None:
     with pytest.raises(ValueError, match=r"'size': both --discrete and --continuous; choose one"):
-        declared(sheet, "kind,size", "size")
+        declared(sheet, ["kind,size"], ["size"])
     with pytest.raises(ValueError, match=r"--discrete: .* has no column 'q'"):
-        declared(sheet, "q", None)
+        declared(sheet, ["q"], [])
 
 
-def test_shorter_floats_stay_so() -> None:
-    values = np.random.default_rng(0).normal(size=ROWS)
-    assert column("a", values.astype(np.float32), None).values.dtype == torch.float32
+# values
 
 
-@pytest.mark.parametrize(
-    ("make", "discrete", "expected"),
-    [
-        (
-            lambda: np.array(["red", "blue"] * 9),
-            False,
-            "a has strings, and .*Declare it with --discrete a",
-        ),
-        (lambda: np.array([True, False] * 9), False, "a has booleans, and --continuous says"),
-        (lambda: np.ones(20), None, "a is constant, 1.0 in every row"),
-        (lambda: np.arange(1.0), None, "a has 1 rows; expected at least 10"),
-        (lambda: np.array([np.nan, *range(20)]), None, "a has NaN in 1 of 21 rows"),
-        (lambda: np.zeros(20, dtype="M8[s]"), None, "a has dates or times; expected numbers"),
-    ],
-    ids=["strings", "booleans", "constant", "short", "nan", "dates"],
-)
-def test_columns_that_cannot_be_measured(make: Callable[[], Any], discrete: bool | None, expected: str) -> None:
-    with pytest.raises(ValueError, match=expected):
-        column("a", make(), discrete)
+def test_arguments(sheet: File) -> None:
+    rows = {"missing": "error", "blocks": 4}
+    found = arguments("mi", sheet, {"x": ["size", "kind"], "y": ["size"]}, {"kind": True, "colour": True}, rows)
+    assert found.keys() == {"x", "y", "discrete", "missing", "blocks"}
+    assert found["x"].keys() == {"size", "kind"}
+    assert found["y"]["size"] is found["x"]["size"]
+    assert found["discrete"] == {"kind": True}
+
+
+@pytest.fixture
+def gaps(tmp_path: Path) -> File:
+    text = "".join(f"{i},{i}.5,{'tf'[i % 2]},{'ab'[i % 2]},\n" for i in range(ROWS)).replace("7,7.5,f,b", ",NaN,,NA")
+    (tmp_path / "gaps.csv").write_text("whole,real,truth,label,nothing\n" + text)
+    return open_file(tmp_path / "gaps.csv")
+
+
+def test_gaps_reach_the_measure(gaps: File) -> None:
+    columns = read(gaps, gaps.names)
+    found = {name: values(gaps, column, "drop")[6:9].tolist() for name, column in columns.items()}
+    assert found["whole"] == [6, None, 8]
+    assert found["real"] == [6.5, pytest.approx(float("nan"), nan_ok=True), 8.5]
+    assert found["label"] == ["a", None, "a"]
+    assert found["truth"][1] is None
+    with pytest.raises(
+        ValueError, match=r"whole has missing values in 1 of 40 rows, the first in line 9. Say --missing"
+    ):
+        values(gaps, columns["whole"], "error")
+
+
+def test_groups_have_no_gaps(gaps: File) -> None:
+    with pytest.raises(ValueError, match=r"label has missing values in 1 of 40 rows, .* Give every row a group"):
+        row_options(gaps, "drop", "label", None)
+    with pytest.raises(ValueError, match=r"--groups names 2 columns; expected one"):
+        row_options(gaps, "drop", "label,whole", None)
+
+
+def test_names_that_look_alike(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a\x1b,a\\x1b\n1,2\n")
+    file = open_file(tmp_path / "a.csv")
+    with pytest.raises(ValueError, match="differ only in control characters; rename them"):
+        read(file, file.names)
 
 
 def test_unequal_lengths(arrays: File) -> None:
     with pytest.raises(ValueError, match=r"y has 5 rows and z has 40; expected as many in all columns"):
-        columns(arrays, ["z", "y"], {})
+        read(arrays, ["z", "y"])

@@ -2,6 +2,11 @@
 
 import json
 import math
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -51,4 +56,49 @@ def test_infinity(run: Run, tmp_path: Path) -> None:
     content = json.loads(result.stdout)
     assert result.exit_code == 0
     assert content["value"] == "inf"
-    assert "rises with 1 in all 500 rows" in content["diagnostics"]["messages"][0]
+    assert "2 is a smooth function of 1" in content["diagnostics"]["messages"][0]
+
+
+def test_processes_do_not_change_the_numbers(run: Run, known: Path) -> None:
+    options = ("--all", "--columns", "a,c,kind", "--method", "gaussian", "--permutations", 9, "--json")
+    one, two = (run("mi", known, *options, "--jobs", jobs) for jobs in (1, 2))
+    assert (one.exit_code, two.exit_code) == (0, 0)
+    assert one.stdout == two.stdout
+    assert json.loads(two.stdout)["p_value"][1][2] == 0.1
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL])
+def test_no_process_is_left_behind(known: Path, signum: int) -> None:
+    command = [sys.executable, "-c", "from infoknife.cli import app; app()", "mi", str(known), "--all", "--jobs", "2"]
+    with subprocess.Popen(
+        [*command, "--effort", "thorough"], stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        deadline = time.monotonic() + 60
+        while len(_session(process.pid)) < 4 and time.monotonic() < deadline:  # itself, a tracker and two workers
+            time.sleep(0.1)
+        time.sleep(1.0)
+        if signum == signal.SIGINT:
+            os.killpg(process.pid, signum)  # as a terminal does
+        else:
+            process.send_signal(signum)
+        deadline = time.monotonic() + 20
+        while _session(process.pid) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert _session(process.pid) == []
+        _, errors = process.communicate(timeout=10)
+    assert process.returncode == (130 if signum == signal.SIGINT else -signum)
+    assert signum != signal.SIGINT or errors == "infoknife mi: stopped\n"
+
+
+def _session(leader: int) -> list[str]:
+    """The processes of a session that run."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, session = path.read_text().rpartition(") ")[2].split()[:4]
+        except OSError:  # it has just ended
+            continue
+        if int(session) == leader and state != "Z":
+            found.append(path.parent.name)
+    return found

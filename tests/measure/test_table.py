@@ -143,6 +143,7 @@ def test_blocks() -> None:
     [
         ({"groups": [1] * N}, "groups has 1 different labels; expected at least 3"),
         ({"groups": [1, 2, 3]}, "groups has 1 columns and 3 rows; expected one label for each of 60"),
+        ({"groups": [None, *range(1, N)]}, "groups has no label in 1 of 60 rows, the first in row 0"),
         ({"blocks": 30}, "blocks is 30; expected at most 20"),
         ({"blocks": 5, "groups": CODES}, "groups and blocks were both passed"),
         ({"weights": [1.0]}, "weights has 1 rows; expected one number for each of 60 rows"),

@@ -1,43 +1,33 @@
-"""From a file and the names that options give to checked columns, continuous or discrete."""
+"""From a file and the names that options give to the arguments of measuring functions."""
 
 import csv
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from infoknife import files
 from infoknife.cli.messages import note
-from infoknife.files import File, open_file, printable
+from infoknife.files import Column, File, open_file, printable
 from infoknife.files.base import Values
-from infoknife.measure.tables import table
 
-__all__ = ["Column", "check_rows", "chosen", "column", "columns", "declared", "known", "opened"]
+__all__ = [
+    "arguments",
+    "check_rows",
+    "chosen",
+    "declared",
+    "known",
+    "opened",
+    "read",
+    "row_options",
+    "say_notes",
+    "single",
+    "values",
+]
 
 SHOWN = 20  # columns that an error lists
-
-
-@dataclass(frozen=True, eq=False)
-class Column:
-    """A checked column.
-
-    Args:
-        name: What the file calls it, safe to show.
-        values: Floats, or the codes 0, 1, ... of labels, (N,).
-        labels: What the codes stand for; ``None`` where the column is continuous.
-        note: What was recognised, and what was decided about integers, which could be either.
-    """
-
-    name: str
-    values: Tensor
-    labels: tuple[Any, ...] | None
-    note: str = ""
-
-    def __len__(self) -> int:
-        return len(self.values)
+FILL = "Drop such rows, fill in a number, or give them a label of their own such as 'unknown'"
+DROP = "Say --missing drop to leave out such rows, or --missing category to make them a label of their own"
 
 
 def opened(command: str, path: Path, *, sep: str | None, decimal: str | None, encoding: str | None) -> File:
@@ -57,7 +47,7 @@ def opened(command: str, path: Path, *, sep: str | None, decimal: str | None, en
 
 
 def chosen(file: File, option: str, text: str) -> tuple[str, ...]:
-    """Give the columns that an option names, separated by commas.
+    """Return the columns that an option names, separated by commas.
 
     A name with a comma in it stands in double quotes, or alone. The name of an array with two axes is all its columns.
 
@@ -93,35 +83,42 @@ def _missing(file: File, option: str, name: str) -> tuple[str, ...]:
     raise ValueError(f"{option}: {file.path} has no column '{printable(name)}'{hint} {listed}")
 
 
-def declared(file: File, discrete: str | None, continuous: str | None) -> dict[str, bool]:
-    """Give for each column that ``--discrete`` or ``--continuous`` names whether it is discrete."""
-    labels = chosen(file, "--discrete", discrete) if discrete is not None else ()
-    numbers = chosen(file, "--continuous", continuous) if continuous is not None else ()
+def single(file: File, option: str, text: str) -> str:
+    """Return the one column that an option names."""
+    found = chosen(file, option, text)
+    if len(found) != 1:
+        raise ValueError(f"{option} names {len(found)} columns; expected one")
+    return found[0]
+
+
+def declared(file: File, discrete: Iterable[str], continuous: Iterable[str]) -> dict[str, bool]:
+    """Return for each column that ``--discrete`` or ``--continuous`` names whether it is discrete."""
+    labels = [name for text in discrete for name in chosen(file, "--discrete", text)]
+    numbers = [name for text in continuous for name in chosen(file, "--continuous", text)]
     if both := [name for name in labels if name in numbers]:
         raise ValueError(f"{', '.join(map(repr, both))}: both --discrete and --continuous; choose one")
-    return dict.fromkeys(labels, True) | dict.fromkeys(numbers, False)
+    return {printable(name): True for name in labels} | {printable(name): False for name in numbers}
 
 
-def columns(file: File, names: Iterable[str], kinds: Mapping[str, bool]) -> dict[str, Column]:
-    """Read and check columns, all with as many rows.
+def read(file: File, names: Iterable[str]) -> dict[str, Column]:
+    """Read columns, all with as many rows.
 
-    Raises:
-        ValueError: A column cannot be measured; the message names it.
+    Returns:
+        The columns by their names, safe to show.
     """
     found = file.read(list(dict.fromkeys(names)))
     check_rows({name: one.values for name, one in found.items()})
-    return {name: column(printable(name), known(file, one), kinds.get(name), one.note) for name, one in found.items()}
+    shown = {printable(name): one for name, one in found.items()}
+    if len(shown) < len(found):
+        raise file.fault("several columns have names that differ only in control characters; rename them")
+    return shown
 
 
-def known(file: File, column: files.Column) -> Values:
-    """Return the values of a column, none of which may be missing."""
-    if column.missing.any():
-        count, first = int(column.missing.sum()), file.where(int(column.missing.argmax()))
-        raise ValueError(
-            f"{printable(column.name)} has missing values in {count} of {len(column.missing)} rows, the first in "
-            f"{first}. Drop such rows, fill in a number, or give them a label of their own such as 'unknown'"
-        )
-    return column.values
+def say_notes(command: str, columns: Iterable[Column]) -> None:
+    """Say on stderr what was recognised in columns."""
+    for column in columns:
+        if column.note:
+            note(command, column.note)
 
 
 def check_rows(values: Mapping[str, Sequence[Any] | Values]) -> None:
@@ -133,33 +130,53 @@ def check_rows(values: Mapping[str, Sequence[Any] | Values]) -> None:
             raise ValueError(f"{name} has {count} rows and {first} has {rows[first]}; expected as many in all columns")
 
 
-def column(name: str, values: Values, discrete: bool | None, note: str = "") -> Column:
-    """Check a column; without a declaration its values tell whether it is discrete.
-
-    Raises:
-        ValueError: It cannot be measured; the message names it.
-
-    Example:
-        >>> import numpy as np
-        >>> pets = column("pet", np.array(["cat", "dog"] * 10), None)
-        >>> pets.labels, pets.values[:3].tolist()
-        (('cat', 'dog'), [0, 1, 0])
-    """
-    if discrete is False and values.dtype.kind in "bUSO":
-        what = "booleans" if values.dtype.kind == "b" else "strings"
+def known(file: File, column: Column, way: str = FILL) -> Values:
+    """Return the values of a column, none of which may be missing; the error ends with a way out."""
+    if column.missing.all():
+        raise ValueError(f"{printable(column.name)} has no value in any row; expected some. Leave the column out")
+    if column.missing.any():
+        count, first = int(column.missing.sum()), file.where(int(column.missing.argmax()))
         raise ValueError(
-            f"{name} has {what}, and --continuous says that it is continuous. Declare it with --discrete {name}, or "
-            f"put numbers into the column"
+            f"{printable(column.name)} has missing values in {count:,} of {len(column.missing):,} rows, the first in "
+            f"{first}. {way}"
         )
-    try:
-        checked = table(values, name, discrete=discrete)
-    except TypeError as error:
-        raise ValueError(str(error)) from None
-    decided = " ".join(checked.messages)
-    for said, option in (("pass discrete=False", "--continuous"), ("pass discrete=True", "--discrete")):
-        decided = decided.replace(said, f"say {option} {name}")
-    note = ". ".join(text for text in (note, decided) if text)
-    if checked.labels:
-        labels = tuple(printable(label) if isinstance(label, str) else label for label in checked.labels[0])
-        return Column(name, checked.discrete[:, 0], labels, note)
-    return Column(name, checked.continuous[:, 0], None, note)
+    return column.values
+
+
+def values(file: File, column: Column, missing: str) -> Values:
+    """Return the values of a column, with ``None`` or NaN in its gaps if ``--missing`` allows them."""
+    if missing == "error":
+        return known(file, column, DROP)
+    if column.values.dtype.kind == "f" or not column.missing.any():
+        return column.values
+    filled = column.values.astype(object)
+    filled[column.missing] = None
+    return filled
+
+
+def row_options(file: File, missing: str, groups: str | None, blocks: int | None) -> dict[str, Any]:
+    """Return the options of measuring functions that are about rows."""
+    if groups is None:
+        return {"missing": missing, "blocks": blocks}
+    name = single(file, "--groups", groups)
+    labels = known(file, file.read([name])[name], "Give every row a group, or delete such rows")
+    return {"missing": missing, "blocks": blocks, "groups": labels}
+
+
+def arguments(
+    command: str, file: File, sides: Mapping[str, Sequence[str]], kinds: Mapping[str, bool], rows: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments of a measuring function.
+
+    Args:
+        command: What messages begin with.
+        file: The file.
+        sides: The names of the columns of x, y and given.
+        kinds: Whether columns are discrete, of those that are declared.
+        rows: The options about rows.
+    """
+    found = read(file, [name for names in sides.values() for name in names])
+    every = {name: values(file, column, rows["missing"]) for name, column in found.items()}
+    say_notes(command, found.values())
+    wanted = {side: {(shown := printable(name)): every[shown] for name in names} for side, names in sides.items()}
+    return {**wanted, **rows, "discrete": {name: kind for name, kind in kinds.items() if name in every}}

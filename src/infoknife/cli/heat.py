@@ -48,10 +48,13 @@ def _names(axes: Axes, matrix: Matrix) -> None:
 
 
 def _numbers(axes: Axes, matrix: Matrix, top: float) -> None:
+    """Write values into the cells, and their standard errors below them."""
     for (i, j), value in np.ndenumerate(matrix.values):
-        if not math.isnan(value):
-            ink = "white" if value < 0.6 * top else paint.INK
-            text = paint.written(value, 2) if math.isfinite(value) else "∞"
-            axes.text(
-                j, i, text, ha="center", va="center", fontsize=8, color=ink if math.isfinite(value) else paint.INK
-            )
+        if math.isnan(value):
+            continue
+        is_dark, error = value < 0.6 * top, float(matrix.stderrs[i, j])
+        style = {"ha": "center", "va": "center", "color": "white" if is_dark else paint.INK}
+        text = paint.written(value) if math.isfinite(value) else "∞"
+        axes.text(j, i - 0.14 * math.isfinite(error), text, fontsize=8, **style)
+        if math.isfinite(error):
+            axes.text(j, i + 0.2, f"±{paint.written(error)}", fontsize=6, **style)

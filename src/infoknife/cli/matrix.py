@@ -1,10 +1,11 @@
-"""Mutual information of all pairs of columns: measured one after the other, as a table, CSV or JSON."""
+"""Mutual information of all pairs of columns as a table, CSV or JSON."""
 
 import csv
 import io
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,21 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoknife.atomic import written_whole
-from infoknife.cli.columns import Column, check_rows, column, known
-from infoknife.cli.measured import bar, measure
-from infoknife.cli.messages import note
 from infoknife.cli.paint import shortened, written
-from infoknife.files import File, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from infoknife.measure.estimate import Estimate
+    from infoknife.measure.estimate import ColumnKind
 
-__all__ = ["Failure", "Matrix", "pairwise", "usable"]
+__all__ = ["Failure", "Matrix", "Pair"]
 
 LONGEST = 24  # letters of a name in the table
 GAP = 2  # spaces between columns
+CHANCE = 0.05  # p-values above are marked
 
 
 class Failure(NamedTuple):
@@ -40,119 +38,143 @@ class Failure(NamedTuple):
         return f"{' – '.join(self.columns)}: {self.reason}"
 
 
+class Pair(NamedTuple):
+    """What was found about two columns; NaN where there is no answer.
+
+    Args:
+        names: The two columns.
+        value: Their mutual information.
+        stderr: Its standard error.
+        p_value: Of the permutation test, if there was one.
+        rows: How many were measured.
+        messages: What a careful reader should know, or why there is no answer.
+        columns: What the columns were taken as.
+    """
+
+    names: tuple[str, str]
+    value: float = math.nan
+    stderr: float = math.nan
+    p_value: float = math.nan
+    rows: int = 0
+    messages: tuple[str, ...] = ()
+    columns: "tuple[ColumnKind, ...]" = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Matrix:
     """Mutual information of every pair.
 
     Args:
         names: The d columns.
-        values: (d, d), symmetric; NaN on the diagonal and where there is no answer.
-        stderrs: Standard errors, (d, d).
-        unit: The unit of both.
+        pairs: Those that were measured.
+        unit: The unit of values and standard errors.
+        permutations: Of the test of every pair; 0 if there was none.
         failures: What went wrong.
     """
 
     names: tuple[str, ...]
-    values: NDArray[np.float64]
-    stderrs: NDArray[np.float64]
+    pairs: tuple[Pair, ...]
     unit: str
+    permutations: int = 0
     failures: tuple[Failure, ...] = ()
 
-    def tables(self, width: int | None) -> "Iterator[Table]":
-        """Give the matrix as tables of so many letters across: one, or several below each other."""
-        from rich.table import Table
-        from rich.text import Text
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """Mutual information (d, d), symmetric; NaN on the diagonal and where there is no answer."""
+        return self._matrix("value")
 
-        cells = [[_cell(value) for value in row] for row in self.values]
-        rows = heads = [shortened(name, LONGEST) for name in self.names]
-        if len(list(_parts(heads, rows, cells, width))) > 1:  # numbers take less room than names
-            heads = [str(i) for i in range(1, len(rows) + 1)]
-            rows = [f"{i:>{len(heads[-1])}} {name}" for i, name in zip(heads, rows, strict=True)]
-        for part in _parts(heads, rows, cells, width):
-            shown = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
-            shown.add_column("", no_wrap=True)
-            for j in part:
-                shown.add_column(Text(heads[j]), justify="right", no_wrap=True)
-            for name, row in zip(rows, cells, strict=True):
-                shown.add_row(Text(name), *(row[j] for j in part))
-            yield shown
+    @cached_property
+    def stderrs(self) -> NDArray[np.float64]:
+        """Standard errors (d, d)."""
+        return self._matrix("stderr")
+
+    def _matrix(self, name: str) -> NDArray[np.float64]:
+        matrix = np.full((len(self.names), len(self.names)), np.nan)
+        for pair in self.pairs:
+            i, j = map(self.names.index, pair.names)
+            matrix[i, j] = matrix[j, i] = getattr(pair, name)
+        return matrix
+
+    def tables(self, width: int | None) -> "Iterator[Table]":
+        """Yield the matrix as tables of so many letters across.
+
+        Standard errors stand beside the values, or in tables of their own if that is too wide.
+        """
+        values = [[_cell(value) for value in row] for row in self.values]
+        errors = [[_cell(value) for value in row] for row in self.stderrs]
+        marks = [
+            [" ·" if p > CHANCE else "  " * (self.permutations > 0) for p in row] for row in self._matrix("p_value")
+        ]
+        both = [
+            [
+                f"{value} ±{error}{mark}" if error else f"{value}{mark}".rstrip()
+                for value, error, mark in zip(*row, strict=True)
+            ]
+            for row in zip(values, errors, marks, strict=True)
+        ]
+        names = [shortened(name, LONGEST) for name in self.names]
+        if len(list(_parts(names, names, both, width))) == 1:
+            yield from _tables(names, both, width)
+            return
+        marked = [
+            [f"{v}{mark}" if v else "" for v, mark in zip(*row, strict=True)] for row in zip(values, marks, strict=True)
+        ]
+        yield from _tables(names, marked, width)
+        yield from _tables(names, errors, width, "standard errors")
 
     def write_csv(self, path: Path) -> None:
-        """Write the matrix with the names in the first line and the first column; what is not there is empty."""
+        """Write one row per pair; what is not there is empty."""
+        reasons = {failure.columns: failure.reason for failure in self.failures}
+        found = {pair.names: pair for pair in self.pairs}
         text = io.StringIO(newline="")
         writer = csv.writer(text)
-        writer.writerow(["", *self.names])
-        for name, row in zip(self.names, self.values.tolist(), strict=True):
-            writer.writerow([name, *("" if math.isnan(value) else value for value in row)])
+        writer.writerow(["column_a", "column_b", "value", "stderr", "p_value", "rows", "note"])
+        for names in combinations(self.names, 2):
+            pair = found.get(names, Pair(names))
+            why = next((reasons[key] for key in (names, names[:1], names[1:]) if key in reasons), "")
+            words = ". ".join(pair.messages) or why
+            numbers = ("" if math.isnan(one) else one for one in (pair.value, pair.stderr, pair.p_value))
+            writer.writerow([*map(_safe, names), *numbers, pair.rows or "", _safe(words)])
         with written_whole(path) as file:
             file.write(text.getvalue().encode())
 
     def as_dict(self) -> dict[str, Any]:
         """All of it in lists and numbers, for JSON; ``None`` where there is no number, infinity as ``"inf"``."""
-        numbers = {"value": _plain(self.values), "stderr": _plain(self.stderrs)}
-        failed = [{"columns": list(failure.columns), "reason": failure.reason} for failure in self.failures]
-        return (
-            {"quantity": "mutual information", "unit": self.unit, "columns": list(self.names)}
-            | numbers
-            | {"failed": failed}
+        p_values = {"p_value": _plain(self._matrix("p_value"))} if self.permutations else {}
+        return {
+            "quantity": "mutual information",
+            "unit": self.unit,
+            "columns": list(self.names),
+            "value": _plain(self.values),
+            "stderr": _plain(self.stderrs),
+            **p_values,
+            "rows": _plain(self._matrix("rows")),
+            "notes": [
+                {"columns": list(pair.names), "messages": list(pair.messages)} for pair in self.pairs if pair.messages
+            ],
+            "failed": [{"columns": list(failure.columns), "reason": failure.reason} for failure in self.failures],
+        }
+
+
+def _tables(names: list[str], cells: list[list[str]], width: int | None, title: str = "") -> "Iterator[Table]":
+    """One table, or several below each other."""
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = heads = names
+    if len(list(_parts(heads, rows, cells, width))) > 1:  # numbers take less room than names
+        heads = [str(i) for i in range(1, len(rows) + 1)]
+        rows = [f"{i:>{len(heads[-1])}} {name}" for i, name in zip(heads, rows, strict=True)]
+    for part in _parts(heads, rows, cells, width):
+        shown = Table(
+            box=None, pad_edge=False, padding=(0, GAP, 0, 0), title=title and Text(f"\n{title}"), title_justify="left"
         )
-
-
-def usable(
-    command: str, file: File, names: Sequence[str], kinds: Mapping[str, bool]
-) -> tuple[dict[str, Column], list[Failure]]:
-    """Read columns; those that cannot be measured, as constant ones, are named and left out."""
-    read, found, failures = file.read(names), {}, []
-    check_rows({name: one.values for name, one in read.items()})
-    for raw, one in read.items():
-        name = printable(raw)
-        try:
-            found[name] = column(name, known(file, one), kinds.get(raw), one.note)
-        except ValueError as error:
-            failures.append(Failure((name,), str(error)))
-        text = found[name].note if name in found else f"left out: {failures[-1].reason}"
-        if text:
-            note(command, text)
-    return found, failures
-
-
-def pairwise(
-    command: str,
-    function: "Callable[..., Estimate]",
-    names: Sequence[str],
-    columns: Mapping[str, Column],
-    failures: Sequence[Failure] = (),
-    **settings: Any,
-) -> Matrix:
-    """Measure all pairs in order, with a bar on stderr; a pair that fails is named there, and the others go on.
-
-    Args:
-        command: What messages begin with.
-        function: The measuring function.
-        names: The matrix' columns in order.
-        columns: Those of them that can be measured.
-        failures: Why the others cannot.
-        settings: Options of the function.
-    """
-    values, stderrs = (np.full((len(names), len(names)), np.nan) for _ in range(2))
-    pairs, failed = list(combinations([name for name in names if name in columns], 2)), list(failures)
-    with bar(len(pairs)) as watch:
-        for done, (a, b) in enumerate(pairs):
-
-            def ahead(part: float, words: str, done: int = done, pair: str = f"{a} – {b}") -> None:
-                watch(done + part, pair)
-
-            ahead(0.0, "")
-            try:
-                sides = {"x": [columns[a]], "y": [columns[b]]}
-                estimate = measure(command, function, sides, **settings, progress=ahead)
-            except Exception as error:  # whatever it is, the others are worth having
-                failed.append(Failure((a, b), " ".join(str(error).split()) or type(error).__name__))
-                note(command, f"failed: {failed[-1]}")
-                continue
-            for i, j in ((names.index(a), names.index(b)), (names.index(b), names.index(a))):
-                values[i, j], stderrs[i, j] = estimate.value, estimate.stderr
-    return Matrix(tuple(names), values, stderrs, settings["unit"], tuple(failed))
+        shown.add_column("", no_wrap=True)
+        for j in part:
+            shown.add_column(Text(heads[j]), justify="right", no_wrap=True)
+        for name, row in zip(rows, cells, strict=True):
+            shown.add_row(Text(name), *(row[j] for j in part))
+        yield shown
 
 
 def _parts(heads: list[str], rows: list[str], cells: list[list[str]], width: int | None) -> Iterator[list[int]]:
@@ -170,6 +192,11 @@ def _parts(heads: list[str], rows: list[str], cells: list[list[str]], width: int
 
 def _cell(value: float) -> str:
     return "" if math.isnan(value) else written(value)
+
+
+def _safe(text: str) -> str:
+    """A text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
 def _plain(values: NDArray[np.float64]) -> list[list[float | str | None]]:

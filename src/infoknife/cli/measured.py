@@ -1,97 +1,94 @@
-"""A measurement from the command line: what goes in, what people see meanwhile, and how the answer is shown."""
+"""A measurement from the command line: what people see meanwhile, and how the answer is shown."""
 
+import csv
+import io
 import json
-import re
+import math
+import shlex
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import torch
 import typer
 
-from infoknife.cli.columns import Column, columns
 from infoknife.cli.messages import fail, note
-from infoknife.files import File, printable
+from infoknife.files import printable
 
 if TYPE_CHECKING:
     from infoknife.measure import PermutationTest
-    from infoknife.measure.estimate import Estimate
+    from infoknife.measure.estimate import ColumnKind, Estimate
+    from infoknife.measure.table import Table
 
-__all__ = [
-    "Answer",
-    "Sides",
-    "Watch",
-    "arguments",
-    "bar",
-    "formula",
-    "measure",
-    "print_json",
-    "reported",
-    "sides",
-]
+__all__ = ["Answer", "Watch", "advise", "bar", "in_options", "measure", "print_json", "reported"]
 
-Sides = Mapping[str, Sequence[Column]]  # "x", "y", "given": the columns of each
 Watch = Callable[[float, str], None]
 
-OPTIONS = {"discrete=True": "--discrete", "discrete=False": "--continuous", "method='auto'": "--method auto"}
+OPTIONS = {  # what Python's messages say, and what the command line does
+    "Pass method='auto'": "Say --method auto",
+    "pass another method": "choose another --method",
+    "pass blocks=": "say --blocks ",
+    "Pass blocks=, or leave groups out": "Say --blocks N, or leave out --groups",
+    "pass groups= ": "say --groups COLUMN ",
+}
+EITHER = {
+    "a quantity": ("is a quantity", "are quantities", "--continuous"),
+    "labels": ("has labels", "have labels", "--discrete"),
+}
 SHOWN = 50  # letters of columns' names on each side of a formula
 
 
-def sides(command: str, file: File, names: Mapping[str, Sequence[str]], kinds: Mapping[str, bool]) -> Sides:
-    """Read the columns of every side; what was decided about them is said on stderr."""
-    found = columns(file, [name for side in names.values() for name in side], kinds)
-    for column in found.values():
-        if column.note:
-            note(command, column.note)
-    return {side: [found[name] for name in wanted] for side, wanted in names.items()}
-
-
-def arguments(sides: Sides) -> dict[str, Any]:
-    """Give the arguments of a measuring function: one matrix a side, and which columns of each are discrete.
-
-    Example:
-        >>> a, b = Column("a", torch.tensor([0.5, 1.5]), None), Column("b", torch.tensor([0, 1]), ("no", "yes"))
-        >>> found = arguments({"x": [a, b], "y": [b]})
-        >>> found["x"].tolist(), found["discrete"]
-        ([[0.5, 0.0], [1.5, 1.0]], {'x': [1], 'y': [0]})
-    """
-    matrices = {side: torch.stack([column.values for column in columns], -1) for side, columns in sides.items()}
-    is_discrete = {side: [column.labels is not None for column in columns] for side, columns in sides.items()}
-    return matrices | {"discrete": {side: [i for i, yes in enumerate(one) if yes] for side, one in is_discrete.items()}}
-
-
-def measure(command: str, function: "Callable[..., Estimate]", sides: Sides, **options: Any) -> "Estimate":
-    """Call a measuring function; what it warns of is said on stderr, with the file's names of columns."""
+def measure(function: "Callable[..., Estimate]", **arguments: Any) -> "Estimate":
+    """Call a measuring function; its messages name options of the command line."""
     from infoknife.measure import MeasurementWarning
 
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", MeasurementWarning)
-            estimate = function(**arguments(sides), **options)
-    except (ValueError, TypeError) as error:
-        raise ValueError(_named(str(error), sides)) from error
-    messages = tuple(_named(message, sides) for message in estimate.diagnostics.messages)
-    for warning in caught:
-        text = _named(str(warning.message), sides)
-        if issubclass(warning.category, MeasurementWarning) and text not in messages:
-            note(command, text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MeasurementWarning)  # all of them are messages of the estimate
+        estimate = function(**arguments)
+    messages = tuple(map(in_options, estimate.diagnostics.messages))
     return replace(estimate, diagnostics=replace(estimate.diagnostics, messages=messages))
 
 
-def _named(text: str, sides: Sides) -> str:
-    """The same text in the words of the command line: the file's names of columns, and options."""
+def in_options(text: str) -> str:
+    """Return a message about arguments of Python in the words of the command line.
 
-    def name(found: re.Match[str]) -> str:
-        columns, i = sides.get(found[1], ()), int(found[2])
-        return columns[i].name if i < len(columns) else found[0]
-
+    Example:
+        >>> in_options("If they are a series in time, pass blocks=40 or so")
+        'If they are a series in time, say --blocks 40 or so'
+    """
     for python, option in OPTIONS.items():
         text = text.replace(python, option)
-    return re.sub(r"\b(x|y|given)\[:, (\d+)\]", name, text)
+    return text
+
+
+def advise(command: str, columns: "Iterable[ColumnKind]") -> None:
+    """Say on stderr what columns were taken as that could be something else, and how to decide that."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for column in columns:
+        names = found.setdefault((column.kind, column.either), [])
+        if column.name not in names:
+            names.append(column.name)
+    for (kind, either), names in found.items():
+        if either:
+            one, many, option = EITHER[either]
+            are, if_so = (f"{names[0]} is", f"it {one}") if len(names) == 1 else (f"{_and(names)} are", f"they {many}")
+            note(command, f"{are} taken as {kind}. If {if_so}, say {option} {_as_option(names)}")
+
+
+def _and(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _as_option(names: Sequence[str]) -> str:
+    """Names of columns as a shell takes them for an option."""
+    if len(names) == 1:
+        return shlex.quote(names[0])
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return shlex.quote(text.getvalue())
 
 
 @contextmanager
@@ -102,7 +99,7 @@ def reported(command: str) -> Iterator[None]:
     except typer.Exit:
         raise
     except (ValueError, TypeError) as error:
-        raise fail(command, " ".join(str(error).split())) from None
+        raise fail(command, in_options(str(error))) from None
     except OSError as error:  # a disk that is full, a file that is not there
         if isinstance(error, FileNotFoundError) and error.errno is None:  # one of ours
             raise fail(command, str(error)) from None
@@ -110,44 +107,31 @@ def reported(command: str) -> Iterator[None]:
     except (RuntimeError, ArithmeticError, MemoryError) as error:
         note(command, f"measuring failed: {type(error).__name__}: {error}")
         raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        note(command, "stopped")
+        raise typer.Exit(130) from None
 
 
 @contextmanager
 def bar(total: float = 1.0) -> Iterator[Watch]:
-    """Show a bar on stderr, if that is a terminal, and give what moves it: how much is done, and a few words."""
+    """Show a bar on stderr, if that is a terminal, and yield what moves it: how much is done, and a few words."""
+    from rich import progress as rich
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
-    shown = SpinnerColumn(), BarColumn(24), TaskProgressColumn(), TimeElapsedColumn()
-    words = TextColumn("{task.description}", markup=False)
-    off = not console.is_terminal
-    with Progress(*shown, words, console=console, transient=True, redirect_stdout=False, disable=off) as progress:
+    shown = rich.SpinnerColumn(), rich.BarColumn(24), rich.TaskProgressColumn(), rich.TimeElapsedColumn()
+    left = rich.TimeRemainingColumn(), rich.TextColumn("left · {task.description}", markup=False)
+    with rich.Progress(
+        *shown,
+        *left,
+        console=console,
+        transient=True,
+        redirect_stdout=False,
+        disable=not console.is_terminal,
+        speed_estimate_period=600,  # seconds: a pair of columns may take a minute
+    ) as progress:
         task = progress.add_task("", total=total)
         yield lambda done, text: progress.update(task, completed=done, description=text)
-
-
-def formula(sides: Sides) -> str:
-    """Write what is measured.
-
-    Example:
-        >>> a, b, c = (Column(name, torch.zeros(3), None) for name in "abc")
-        >>> formula({"x": [a, b]}), formula({"x": [a], "y": [b], "given": [c]})
-        ('h(a, b)', 'I(a; b | c)')
-    """
-    inside = "; ".join(_listed(sides[side]) for side in ("x", "y") if side in sides)
-    given = f" | {_listed(sides['given'])}" if "given" in sides else ""
-    discrete = all(column.labels is not None for column in sides["x"])
-    return f"{'I' if 'y' in sides else 'H' if discrete else 'h'}({inside}{given})"
-
-
-def _listed(columns: Sequence[Column]) -> str:
-    """The names of columns, the first few of many."""
-    names = [column.name for column in columns]
-    ends = accumulate(len(name) + 2 for name in names)
-    few = max(1, sum(end <= SHOWN for end in ends))
-    more = f" and {len(names) - few} more" if few < len(names) else ""
-    return ", ".join(names[:few]) + more
 
 
 class Answer(NamedTuple):
@@ -155,34 +139,56 @@ class Answer(NamedTuple):
 
     Args:
         file: The file.
-        sides: The columns.
-        settings: The options of the measuring function.
-        estimate: What it gave.
-        test: The permutation test beside it, if there is one.
+        arguments: What was measured: the columns and the options about them.
+        settings: How.
+        estimate: What was found.
+        test: The permutation test alongside it, if there is one.
     """
 
     file: Path
-    sides: Sides
+    arguments: Mapping[str, Any]
     settings: Mapping[str, Any]
     estimate: "Estimate"
     test: "PermutationTest | None" = None
 
     @property
     def title(self) -> str:
-        """What was measured, and where."""
-        return f"{formula(self.sides)} of {printable(self.file.name)}"
+        """What was measured, and where.
 
-    def tell(self, *, as_json: bool, pointwise: bool, plot: Path | None) -> None:
-        """Print it on stdout, and draw it if asked to."""
+        Example:
+            >>> from infoknife import entropy
+            >>> pets = {"x": {"pet": ["cat", "dog"] * 9}}
+            >>> Answer(Path("pets.csv"), pets, {}, entropy(**pets, effort="quick")).title
+            'H(pet) of pets.csv'
+        """
+        inside = "; ".join(_listed([*self.arguments[side]]) for side in ("x", "y") if side in self.arguments)
+        given = f" | {_listed([*self.arguments['given']])}" if "given" in self.arguments else ""
+        kinds = {column.kind for column in self.estimate.diagnostics.columns if column.argument == "x"}
+        sign = "I" if "y" in self.arguments else "H" if kinds == {"discrete"} else "h"
+        return f"{sign}({inside}{given}) of {printable(self.file.name)}"
+
+    def table(self) -> "Table":
+        """The columns as they were measured, without rows that were left out."""
+        from infoknife.measure.table import read_table
+
+        sides = {side: self.arguments[side] for side in ("x", "y", "given") if side in self.arguments}
+        options = {key: value for key, value in self.arguments.items() if key not in sides}
+        return read_table(sides, main="x", **options)
+
+    def tell(self, command: str, *, as_json: bool, pointwise: bool, plot: Path | None) -> None:
+        """Print it on stdout with notes on stderr, draw it if asked to, and stop with 1 if there is no answer."""
         if as_json:
             print_json(self.as_dict(pointwise=pointwise))
         else:
             self.show()
+        advise(command, self.estimate.diagnostics.columns)
         if plot is not None:
             from infoknife.cli import paint
             from infoknife.cli.portrait import portrait
 
             paint.save(portrait(self), plot)
+        if math.isnan(self.estimate.value):
+            raise typer.Exit(1)
 
     def show(self) -> None:
         """Print it as a table on stdout."""
@@ -192,18 +198,28 @@ class Answer(NamedTuple):
         shown = self.estimate.__rich__()
         shown.title, shown.title_justify = Text(self.title), "left"
         if self.test is not None:
-            p = f"p = {self.test.p_value:.2g} by {len(self.test.null)} permutations"
+            p = f"p = {self.test.p_value:.2g} by {len(self.test.null):,} permutations"
             shown.add_row(Text("independence"), Text(p))
         Console().print(shown)
 
     def as_dict(self, *, pointwise: bool = False) -> dict[str, Any]:
-        """All of it in lists and numbers, for JSON."""
-        names = {side: [column.name for column in columns] for side, columns in self.sides.items()}
-        discrete = [c.name for columns in self.sides.values() for c in columns if c.labels is not None]
+        """All of it in lists and numbers, for JSON; with pointwise values the numbers of their rows, from 0."""
+        told = self.estimate.diagnostics.columns
+        names = {side: [*self.arguments[side]] for side in ("x", "y", "given") if side in self.arguments}
+        discrete = list(dict.fromkeys(column.name for column in told if column.kind == "discrete"))
         how = {key: self.settings[key] for key in ("effort", "seed")}
+        rows = {"pointwise_rows": self.table().kept.tolist()} if pointwise else {}
         test = {"permutation_test": _plain_test(self.test)} if self.test is not None else {}
         about = {"file": str(self.file), "columns": names, "discrete": discrete}
-        return about | how | self.estimate.as_dict(pointwise=pointwise) | test
+        return about | how | self.estimate.as_dict(pointwise=pointwise) | rows | test
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The names of columns, the first few of many."""
+    ends = accumulate(len(name) + 2 for name in names)
+    few = max(1, sum(end <= SHOWN for end in ends))
+    more = f" and {len(names) - few} more" if few < len(names) else ""
+    return ", ".join(names[:few]) + more
 
 
 def _plain_test(test: "PermutationTest") -> dict[str, Any]:

@@ -12,6 +12,7 @@ from infoknife.cli.messages import fail, require_matplotlib
 __all__ = [
     "EFFORT",
     "AsJson",
+    "Blocks",
     "Continuous",
     "Decimal",
     "Discrete",
@@ -20,7 +21,10 @@ __all__ = [
     "Encoding",
     "File",
     "Given",
+    "Groups",
     "Method",
+    "Missing",
+    "MissingOption",
     "Plot",
     "Pointwise",
     "Seed",
@@ -53,6 +57,14 @@ class Effort(StrEnum):
     THOROUGH = "thorough"
 
 
+class Missing(StrEnum):
+    """What becomes of rows with missing values."""
+
+    ERROR = "error"
+    DROP = "drop"
+    CATEGORY = "category"
+
+
 COLUMNS, MEASURING, OUTPUT = "Columns, by name: a,b", "Measuring", "Output"  # the parts of the help
 TEXT = "CSV and TSV"
 
@@ -75,12 +87,22 @@ def output_option(name: str, words: str, **more: Any) -> Any:
 File = Annotated[
     Path,
     typer.Argument(
-        metavar="FILE", help="CSV or TSV (also .gz), Parquet, NPZ or NPY; one row a sample.", show_default=False
+        metavar="FILE", help="CSV or TSV (also .gz), Parquet, NPZ or NPY; one row per sample.", show_default=False
     ),
 ]
 Given = Annotated[str | None, column_option("--given", "Those that are known; the answer is conditional on them.")]
-Discrete = Annotated[str | None, column_option("--discrete", "Those whose values are labels.")]
-Continuous = Annotated[str | None, column_option("--continuous", "Those whose values are quantities.")]
+Discrete = Annotated[list[str] | None, column_option("--discrete", "Those whose values are labels.")]
+Continuous = Annotated[list[str] | None, column_option("--continuous", "Those whose values are quantities.")]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="COLUMN",
+        help="Rows with the same value are never learned from and measured on at once, such as those of one patient.",
+        show_default=False,
+        rich_help_panel=COLUMNS,
+    ),
+]
 Sep = Annotated[
     str | None,
     typer.Option("--sep", metavar="MARK", help="Between cells; or tab.", show_default="found", rich_help_panel=TEXT),
@@ -100,6 +122,20 @@ EffortOption = Annotated[Effort, measuring_option("--effort", EFFORT)]
 Method = Annotated[
     str,
     measuring_option("--method", "One kind of density by its name, instead of the best of several.", metavar="NAME"),
+]
+MissingOption = Annotated[
+    Missing,
+    measuring_option("--missing", "Missing values: refuse them, leave out their rows, or make them a label."),
+]
+Blocks = Annotated[
+    int | None,
+    measuring_option(
+        "--blocks",
+        "So many neighbouring rows stay together, for series in time.",
+        min=1,
+        metavar="N",
+        show_default=False,
+    ),
 ]
 Seed = Annotated[int, measuring_option("--seed", "Where all randomness comes from.", min=0, max=2**32 - 1, metavar="N")]
 AsJson = Annotated[bool, output_option("--json", "One JSON object on stdout, and nothing else.")]

@@ -1,7 +1,8 @@
 """The picture of a measurement: pointwise values, the columns alone and together, and the densities that were tried."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from textwrap import wrap
 from typing import Any
 
@@ -9,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoknife.cli import paint
-from infoknife.cli.columns import Column
 from infoknife.cli.measured import Answer
 from infoknife.cli.paint import Axes, Figure, Numbers
+from infoknife.files import printable
 from infoknife.measure.estimate import Candidate
+from infoknife.measure.table import Column
 
 __all__ = ["portrait"]
 
@@ -26,12 +28,13 @@ POINTS = 5_000  # dots in a panel
 
 def portrait(answer: Answer) -> Figure:
     """Draw a measurement."""
-    columns = list({column.name: column for side in answer.sides.values() for column in side}.values())
-    first, second = _panels(answer), columns[:MARGINALS]
+    measured = answer.table().columns
+    columns = list({column.name: column for column in measured}.values())
+    first, second = _panels(answer, measured), columns[:MARGINALS]
     figure = paint.canvas(12.6, 6.8, answer.title)
     above, below = figure.subfigures(2, 1, height_ratios=(1.4, 1))
     for axes, draw in zip(_row(above, len(first)), first, strict=True):
-        draw(axes, answer)
+        draw(axes)
     for axes, column in zip(_row(below, len(second)), second, strict=True):
         _marginal(axes, column, ticks=8 if len(second) <= 3 else 3)
     if len(second) < len(columns):
@@ -43,19 +46,25 @@ def _row(figure: Figure, panels: int) -> list[Axes]:
     return list(np.atleast_1d(figure.subplots(1, panels)))
 
 
-def _panels(answer: Answer) -> list[Callable[[Axes, Answer], None]]:
+def _panels(answer: Answer, columns: Sequence[Column]) -> list[Callable[[Axes], None]]:
     """What there is to see above the columns."""
-    together = [_together] if _pair(answer) else []
-    candidates = [_candidates] if _scored(answer) else []
-    return [_pointwise, *together, *candidates]
+    pair = _pair(columns)
+    together = [partial(_together, answer=answer, pair=pair)] if pair is not None else []
+    candidates = [partial(_candidates, answer=answer)] if _scored(answer) else []
+    return [partial(_pointwise, answer=answer), *together, *candidates]
 
 
-def _pair(answer: Answer) -> tuple[Column, Column] | None:
+def _pair(columns: Sequence[Column]) -> tuple[Column, Column] | None:
     """The two columns that were measured, if there are just two."""
-    x, y = answer.sides["x"], answer.sides.get("y", ())
+    x, y = ([column for column in columns if column.argument == side] for side in ("x", "y"))
     if len(x) == len(y) == 1:
         return x[0], y[0]
     return (x[0], x[1]) if len(x) == 2 and not y else None
+
+
+def _has_labels(column: Column) -> bool:
+    """Whether a column's values are counted, and not drawn by their size."""
+    return column.kind == "discrete"
 
 
 # pointwise values
@@ -63,11 +72,12 @@ def _pair(answer: Answer) -> tuple[Column, Column] | None:
 
 def _pointwise(axes: Axes, answer: Answer) -> None:
     estimate = answer.estimate
-    name, value = ("mutual information", "i(x; y)") if "y" in answer.sides else ("surprise", "−log p")
+    name, value = ("mutual information", "value") if "y" in answer.arguments else ("surprise", "−log p")
     labels = {"x": f"{value} of a row, {estimate.unit}", "y": "rows"}
     if not math.isfinite(estimate.value):
         paint.clean(axes, f"pointwise {name}", x=labels["x"])
-        _say(axes, "\n".join(["infinite", "", *wrap(" ".join(estimate.diagnostics.messages), 44)[:8]]))
+        head = "no answer" if math.isnan(estimate.value) else "infinite"
+        _say(axes, "\n".join([head, "", *wrap(" ".join(estimate.diagnostics.messages), 44)[:8]]))
         return
     low, high = estimate.interval()
     at, start, end = (paint.written(number) for number in (estimate.value, low, high))
@@ -84,11 +94,15 @@ def _say(axes: Axes, text: str) -> None:
     axes.set(xticks=[], yticks=[])
 
 
-def _histogram(axes: Axes, values: Numbers) -> None:
-    """Count values; the few that are far out are in the last bars."""
+def _histogram(axes: Axes, values: Numbers, step: float | None = None) -> None:
+    """Count values; the few that are far out are in the last bars, and bars of rounded values are whole steps wide."""
     values = values[np.isfinite(values)]
-    low, high = np.quantile(values, (0.002, 0.998))
-    bins = int(np.clip(1.5 * len(values) ** 0.5, 8, 50)) if high > low else 1
+    low, high = np.quantile(values, (0.002, 0.998), method="nearest")
+    count = int(np.clip(1.5 * len(values) ** 0.5, 8, 50)) if high > low else 1
+    bins: Any = count
+    if step is not None and high > low:
+        width = step * math.ceil((high - low) / step / count)
+        bins = np.arange(low - step / 2, high + width, width)
     axes.hist(values.clip(low, high), bins=bins, color=paint.BLUE, linewidth=0)
     axes.locator_params(axis="y", nbins=5, integer=True)
 
@@ -98,8 +112,8 @@ def _histogram(axes: Axes, values: Numbers) -> None:
 
 def _marginal(axes: Axes, column: Column, ticks: int) -> None:
     paint.clean(axes, paint.fitting(column.name, 17))
-    if column.labels is None:
-        _histogram(axes, column.values.double().numpy())
+    if not _has_labels(column):
+        _histogram(axes, column.values, column.step)
         axes.locator_params(axis="x", nbins=ticks)
         axes.set_ylabel("rows", color=paint.INK, fontsize=9)
         return
@@ -115,9 +129,8 @@ def _marginal(axes: Axes, column: Column, ticks: int) -> None:
 
 def _common(column: Column) -> tuple[Rows, list[str]]:
     """The codes of a discrete column with its rare labels as one, and what they stand for."""
-    assert column.labels is not None
-    codes = column.values.numpy()
-    names = [paint.fitting(label, 14) for label in column.labels]
+    assert column.codes is not None
+    codes, names = column.codes, [paint.fitting(printable(_label(label)), 14) for label in column.labels]
     if len(names) <= LABELS:
         return codes, names
     order = np.argsort(-np.bincount(codes), kind="stable")
@@ -125,6 +138,10 @@ def _common(column: Column) -> tuple[Rows, list[str]]:
     rank[order] = np.arange(len(order))
     others = len(names) - LABELS + 1
     return rank[codes].clip(max=LABELS - 1), [*(names[i] for i in order[: LABELS - 1]), f"{others} others"]
+
+
+def _label(label: object) -> str:
+    return f"{label:.6g}" if isinstance(label, float) else str(label)
 
 
 def _label_lines(axes: Axes, names: list[str]) -> None:
@@ -135,14 +152,12 @@ def _label_lines(axes: Axes, names: list[str]) -> None:
 # two columns together
 
 
-def _together(axes: Axes, answer: Answer) -> None:
-    pair = _pair(answer)
-    assert pair is not None
-    across, up = sorted(pair, key=lambda column: column.labels is not None)  # labels stand on the left
-    rows = np.random.default_rng(0).permutation(len(across))[:POINTS]
+def _together(axes: Axes, answer: Answer, pair: tuple[Column, Column]) -> None:
+    across, up = sorted(pair, key=_has_labels)  # labels stand on the left
+    rows = np.random.default_rng(0).permutation(len(across.values))[:POINTS]
     paint.clean(axes, "rows by pointwise value", x=paint.fitting(across.name, 30), y=paint.fitting(up.name, 30))
     values = answer.estimate.pointwise
-    draw = _bubbles if across.labels is not None else _dots
+    draw = _bubbles if _has_labels(across) else _dots
     painted = draw(axes, across, up, values, rows)
     if np.isfinite(values).all():
         bar = axes.figure.colorbar(painted, ax=axes, pad=0.02, aspect=30)
@@ -153,10 +168,10 @@ def _together(axes: Axes, answer: Answer) -> None:
 
 
 def _dots(axes: Axes, across: Column, up: Column, values: Numbers, rows: Rows) -> Axes:
-    x, height = across.values.double().numpy(), up.values.double().numpy()
-    if up.labels is not None:
-        height, names = _common(up)
-        height = height + np.random.default_rng(1).uniform(-0.32, 0.32, len(height))
+    x, height = across.values, up.values
+    if _has_labels(up):
+        codes, names = _common(up)
+        height = codes + np.random.default_rng(1).uniform(-0.32, 0.32, len(codes))
         _label_lines(axes, names)
     colours: dict[str, Any] = {"color": paint.BLUE}
     if np.isfinite(values).all():
@@ -167,7 +182,7 @@ def _dots(axes: Axes, across: Column, up: Column, values: Numbers, rows: Rows) -
 
 
 def _bubbles(axes: Axes, across: Column, up: Column, values: Numbers, rows: Rows) -> Axes:
-    """One bubble a pair of labels: its area is the number of rows, its colour the mean."""
+    """One bubble per pair of labels: its area is the number of rows, its colour the mean."""
     (x, x_names), (y, y_names) = _common(across), _common(up)
     cells, place, counts = np.unique(np.stack([x, y]), axis=1, return_inverse=True, return_counts=True)
     means = np.bincount(place.ravel(), weights=values) / counts
@@ -202,6 +217,6 @@ def _candidates(axes: Axes, answer: Answer) -> None:
     others = [one.name for one in estimate.diagnostics.candidates if one.weight > 0 and not math.isfinite(one.score)]
     chosen = "".join(f"\nthe answer is from {name} features" for name in others)
     paint.clean(axes, f"densities that were tried{chosen}", x=f"held-out −log p above the best, {estimate.unit}")
-    _label_lines(axes, [paint.fitting(candidate.name, 20) for candidate in found])
+    _label_lines(axes, [paint.fitting(candidate.name, 24) for candidate in found])
     axes.set_xlim(0, 1.7 * longest)  # room for the numbers
     axes.locator_params(axis="x", nbins=4)

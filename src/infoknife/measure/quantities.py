@@ -348,7 +348,7 @@ def _about_entropy(columns: Sequence[Column]) -> list[str]:
         notes.append(f"{', '.join(uneven)}: Shannon's entropy of values that repeat and are no multiples of a step")
     if steps:
         less = sum(map(math.log, steps.values()))
-        how = ", ".join(f"{step:.6g}" for step in dict.fromkeys(steps.values()))
+        how = ", ".join(dict.fromkeys(f"{step:.6g}" for step in steps.values()))
         notes.append(
             f"{', '.join(steps)}: the entropy of the density behind multiples of {how}, plus uniform noise of one "
             f"step; Shannon's entropy of the rounded values is {abs(less):.4g} nats {'higher' if less < 0 else 'lower'}"

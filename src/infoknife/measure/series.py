@@ -30,9 +30,10 @@ def serial_note(table: Table, x: Sequence[int], y: Sequence[int] | None = None) 
     names = table.columns[a].name if a == b else f"{table.columns[a].name} and {table.columns[b].name}"
     rows = len(table)
     length = min(max(2, round(2 * worth)), rows // 3)
+    looks = "" if y is None else ", and chance looks like dependence"
     return (
-        f"neighbouring rows are alike in {names}: {rows:,} rows are worth about {max(1, round(rows / worth)):,}, and "
-        f"chance looks like dependence. If they are a series in time, pass blocks={length} or so"
+        f"neighbouring rows are alike in {names}: {rows:,} rows are worth about {max(1, round(rows / worth)):,}{looks}. "
+        f"If they are a series in time, pass blocks={length} or so"
     )
 
 

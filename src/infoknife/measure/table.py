@@ -333,9 +333,9 @@ def read_table(
     left, there, notes = discard_missing(brought, missing)
     if there.sum() < max(min_rows, 1):
         of = f" without missing values, of {rows}" if there.sum() < rows else ""
+        name = brought[0].argument if "[" in brought[0].name else brought[0].name
         raise ValueError(
-            f"{brought[0].argument} has {there.sum() or 'no'} rows{of}; expected at least {max(min_rows, 1)}. "
-            f"Collect more samples"
+            f"{name} has {there.sum() or 'no'} rows{of}; expected at least {max(min_rows, 1)}. Collect more samples"
         )
     kept = np.flatnonzero(there)
     together = _groups(groups, blocks, rows, there)
@@ -430,6 +430,11 @@ def _groups(groups: Any, blocks: int | None, rows: int, there: NDArray[np.bool_]
     if others or len(column) != rows:
         raise ValueError(
             f"groups has {1 + len(others)} columns and {len(column)} rows; expected one label for each of {rows} rows"
+        )
+    if column.missing.any():
+        raise ValueError(
+            f"groups has no label in {int(column.missing.sum())} of {rows} rows, the first in row "
+            f"{int(column.missing.argmax())}; expected one in every row"
         )
     labels = np.array([str(value) for value in column.data.tolist()])[there]
     found, codes = np.unique(labels, return_inverse=True)
