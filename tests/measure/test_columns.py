@@ -241,7 +241,7 @@ def test_columns_without_any_value_are_refused(value: Any) -> None:
     assert column(value).missing.all()
     for missing in ("error", "drop", "category"):
         with pytest.raises(ValueError, match=r"^x has no value in any row; expected some. Leave the column out"):
-            discard_missing([column(value)], missing)  # type: ignore[arg-type]
+            discard_missing([column(value)], missing)
 
 
 def test_unknown_ways_are_refused() -> None:

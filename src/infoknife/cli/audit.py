@@ -1,7 +1,7 @@
 """``infoknife audit``: what features in a file tell about a private attribute, and what an attacker can do with it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +11,7 @@ import typer
 
 from infoknife.cli import options
 from infoknife.cli.messages import fail
+from infoknife.files import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -93,7 +94,7 @@ def audit(
     with reported("audit"):
         table = opened("audit", file, sep=sep, decimal=decimal, encoding=encoding)
         choice = _choice(table, private, label, features)
-        kinds = _kinds(table, choice, discrete, continuous)
+        kinds = _kinds(table, choice, discrete or (), continuous or ())
         arguments, identifiers = _arguments(table, choice, kinds)
         how: dict[str, Any] = {
             "discrete": kinds.get(choice.private),
@@ -130,11 +131,11 @@ def _page(file: Path, out: Path | None, as_json: bool) -> Path | None:
 
 def _choice(file: "File", private: str, label: str | None, features: str | None) -> Choice:
     """Which columns are what; without a word the features are the array z, or all columns that are left."""
-    from infoknife.cli.columns import chosen
+    from infoknife.cli.columns import chosen, single
 
-    targets = [_single(file, "--private", private)]
+    targets = [single(file, "--private", private)]
     if label is not None:
-        targets.append(_single(file, "--label", label))
+        targets.append(single(file, "--label", label))
         if targets[0] == targets[1]:
             raise ValueError(f"--label is {label}, the private attribute; choose another column")
     text = ARRAY if features is None and ARRAY in file.groups else features
@@ -145,34 +146,22 @@ def _choice(file: "File", private: str, label: str | None, features: str | None)
     return Choice(targets[0], targets[1] if label is not None else None, rest, text is not None)
 
 
-def _single(file: "File", option: str, text: str) -> str:
-    from infoknife.cli.columns import chosen
-
-    found = chosen(file, option, text)
-    if len(found) != 1:
-        raise ValueError(f"{option} names {len(found)} columns; expected one")
-    return found[0]
-
-
-def _kinds(file: "File", choice: Choice, discrete: str | None, continuous: str | None) -> dict[str, bool]:
+def _kinds(file: "File", choice: Choice, discrete: Iterable[str], continuous: Iterable[str]) -> dict[str, bool]:
     """Whether columns are discrete, of those that the options name."""
-    from infoknife.cli.columns import chosen
+    from infoknife.cli.columns import chosen, declared
 
-    classes = () if discrete is None else chosen(file, "--discrete", discrete)
-    numbers = () if continuous is None else chosen(file, "--continuous", continuous)
-    if both := [name for name in classes if name in numbers]:
-        raise ValueError(f"{both[0]} is named by --discrete and by --continuous; choose one")
+    numbers = [name for text in continuous for name in chosen(file, "--continuous", text)]
     if others := [name for name in numbers if name != choice.private]:
         raise ValueError(
             f"--continuous names {others[0]}; expected the private attribute alone: other numbers are numbers"
         )
-    return dict.fromkeys(classes, True) | dict.fromkeys(numbers, False)
+    shown = declared(file, discrete, continuous)
+    return {name: shown[printable(name)] for name in file.names if printable(name) in shown}
 
 
 def _arguments(file: "File", choice: Choice, kinds: Mapping[str, bool]) -> tuple[dict[str, Any], dict[str, str]]:
     """The arguments of ``infoknife.audit``, and which columns are identifiers and why."""
     from infoknife.cli.messages import note
-    from infoknife.files import printable
     from infoknife.leakage import find_identifier
 
     targets = [name for name in (choice.private, choice.label) if name is not None]
@@ -223,8 +212,6 @@ def _show(found: "Audit", file: Path) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from infoknife.files import printable
-
     console = Console()
     console.print(_quantity_table(found) if found.is_quantity else _classes_table(found))
     sentences = [f"{file.name}: {found.rows:,} rows", *found.about_features]
@@ -243,8 +230,6 @@ def _table(found: "Audit", *names: str) -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
-
-    from infoknife.files import printable
 
     table = Table(box=SIMPLE_HEAD, title=Text(f"{printable(found.name)} from the features"), title_justify="left")
     table.add_column("probe")
