@@ -32,7 +32,8 @@ def serial_note(table: Table, x: Sequence[int], y: Sequence[int] | None = None) 
     length = min(max(2, round(2 * worth)), rows // 3)
     worth_rows = f"{rows:,} rows are worth about {max(1, round(rows / worth)):,}"
     looks = "" if y is None else ", and chance looks like dependence"
-    return f"neighbouring rows are alike in {names}: {worth_rows}{looks}. If they are a series in time, pass blocks={length} or so"
+    way = f"If they are a series in time, pass blocks={length} or so"
+    return f"neighbouring rows are alike in {names}: {worth_rows}{looks}. {way}"
 
 
 def _autocorrelation(column: Column) -> NDArray[np.float64]:
