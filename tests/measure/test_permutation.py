@@ -157,3 +157,35 @@ def test_unknown_method_and_effort() -> None:
         permutation_test(*independent(50, 0), method="pearson")
     with pytest.raises(ValueError, match="effort is 'none'; expected one of 'quick'"):
         permutation_test(*independent(50, 0), effort="none")  # type: ignore[arg-type]
+
+
+# rows that belong together
+
+
+def wandering(rows: int, seed: int) -> NDArray[np.float64]:
+    """A series that forgets slowly."""
+    noise = np.random.default_rng(seed).normal(size=rows)
+    found = np.zeros(rows)
+    for i in range(1, rows):
+        found[i] = 0.97 * found[i - 1] + noise[i]
+    return found
+
+
+def test_independent_series_are_told_by_blocks() -> None:
+    found = [
+        permutation_test(
+            wandering(600, 2 * seed), wandering(600, 2 * seed + 1), method="gaussian", permutations=39, blocks=60
+        )
+        for seed in range(6)
+    ]
+    assert sum(one.p_value <= 0.05 for one in found) <= 1
+
+
+def test_groups_of_one_size_change_places() -> None:
+    groups = torch.tensor([0, 0, 1, 1, 2, 2, 2, 3])
+    order = permutation._permuted(groups, 8, torch.Generator().manual_seed(1))
+    assert sorted(order.tolist()) == list(range(8))
+    assert order[4:].tolist() == [4, 5, 6, 7]
+    assert order[:4].tolist() in ([0, 1, 2, 3], [2, 3, 0, 1])
+    with pytest.raises(ValueError, match="groups has 2 groups in the tested half, all of different sizes"):
+        permutation._permuted(torch.tensor([0, 0, 1]), 3, torch.Generator())
