@@ -115,7 +115,10 @@ def test_identifiers_are_left_out_and_named(run: Run, people: Fake) -> None:
     assert list(people.calls[0]["z"]) == ["age", "group"]
     said = " ".join(result.stdout.split())
     assert "2 features: age, group." in said
-    assert "Left out: key, name (looks like an identifier: all its values are different)." in said
+    assert (
+        "Left out: key (looks like an identifier: its name says so, and nearly all its values are different)." in said
+    )
+    assert "Left out: name (looks like an identifier: all its values are different)." in said
     assert "Left out: row (looks like an identifier: it counts the rows)." in said
     assert "To include a column that looks like an identifier, name it in --features." in said
     assert "Left out: row (looks like an identifier" in Path("people-audit.html").read_text()
@@ -192,7 +195,7 @@ def test_progress_is_on_stderr(run: Run, fake: Fake, monkeypatch: pytest.MonkeyP
             "--features has s, which is what they are audited for",
         ),
         (("table.csv", "--private", "s", "--label", "s"), "--label is s, the private attribute"),
-        (("table.csv", "--private", "s", "--discrete", "one", "--continuous", "one"), "one is named by --discrete and"),
+        (("table.csv", "--private", "s", "--discrete", "s", "--continuous", "s"), "both --discrete and --continuous"),
         (("table.csv", "--private", "s", "--continuous", "one"), "--continuous names one; expected the private"),
         (("nothing.npz", "--private", "s"), "nothing.npz does not exist"),
         (("table.csv", "--private", "s", "--out", "no/a.html"), "cannot write to no/a.html"),
