@@ -141,10 +141,25 @@ def rows(count: int = 60) -> Table:
 
 def test_numbers_that_can_be_counted_have_two_views(generator: torch.Generator) -> None:
     counted, ordered = views(rows(), "mutual information", (2,), (0, 1), (), generator=generator)
+    assert (counted.name, ordered.name) == ("", "ordered")
     assert (counted.question.target, counted.question.condition) == (Part((), (1,)), Part((0,), (0,)))
     assert (ordered.question.target, ordered.question.condition) == (Part((1,)), Part((0,), (0,)))
     assert counted.sample.levels == (3, 5)
     assert ordered.sample.levels == (3,)
+
+
+def test_either_side_can_be_counted_alone(generator: torch.Generator) -> None:
+    """Classes as numbers, and features of few values: one is counted, the others are taken in their order."""
+    rng = np.random.default_rng(0)
+    table = read_table({"x": rng.integers(0, 9, (90, 2)), "y": rng.integers(0, 4, 90)}, main="y")
+    found = views(table, "mutual information", (2,), (0, 1), (), generator=generator)
+    levels = {view.name: (view.question.target, view.sample.levels) for view in found}
+    assert levels == {
+        "": (Part((), (2,)), (9, 9, 4)),
+        "ordered": (Part((2,)), ()),
+        "condition-ordered": (Part((), (0,)), (4,)),
+        "target-ordered": (Part((0,)), (9, 9)),
+    }
 
 
 def test_declared_columns_have_one_view(generator: torch.Generator) -> None:

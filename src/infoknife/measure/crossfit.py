@@ -166,8 +166,8 @@ def screen(
 
 
 def _named(one: Tried, views: Sequence[View]) -> str:
-    """The name of a candidate; in the second view numbers are taken in their order."""
-    return one.candidate.name if one.view == 0 or len(views) == 1 else f"{one.candidate.name}-ordered"
+    """The name of a candidate, and of its view if that is not the first."""
+    return "-".join(filter(None, (one.candidate.name, views[one.view].name)))
 
 
 def _is_broken(terms: Tensor) -> bool:
@@ -279,7 +279,7 @@ def measure(
         learned = []
         for i, (v, candidate, _) in enumerate(candidates):
             progress((k + i / len(candidates)) / count, f"fold {k + 1} of {count}: {candidate.name}")
-            rows, question = views[v]
+            rows, question, _ = views[v]
             one = candidate.fit(rows.rows(rest), question, generator)
             held[i][:, out] = _terms(one, rows.rows(out))
             mine = rest if one.seen is None else rest[one.seen]

@@ -37,10 +37,11 @@ class Question(NamedTuple):
 
 
 class View(NamedTuple):
-    """Rows as densities see them, and the question about their columns."""
+    """Rows as densities see them, the question about their columns, and what distinguishes it from other views."""
 
     sample: Sample
     question: Question
+    name: str = ""
 
 
 def views(
@@ -53,7 +54,7 @@ def views(
     apart: bool = False,
     generator: torch.Generator,
 ) -> list[View]:
-    """Return the views of a table for one question: numbers that repeat in their order, and counted if they are few.
+    """Return the views of a table for one question: numbers with few values counted, in their order, or by side.
 
     Args:
         table: All columns.
@@ -68,9 +69,10 @@ def views(
     where = {position: i for i, position in enumerate(used)}
     here = replace(table, columns=tuple(table.columns[i] for i in used))
     found = []
-    for counted in (True, False) if here.has_two_views else (True,):
-        inside = [where[i] for i in target]
-        sample, places = here.sample(inside, counted=counted, by_step=reduced is None, generator=generator)
+    inside = [where[i] for i in target]
+    outside = [i for i in where.values() if i not in inside]
+    for name, ordered in _ways(here, inside, outside):
+        sample, places = here.sample(inside, ordered=ordered, by_step=reduced is None, generator=generator)
 
         def part(positions: Sequence[int], places: list[Part] = places) -> Part:
             together = Part()
@@ -79,8 +81,15 @@ def views(
             return together
 
         question = Question(quantity, part(target), part(condition), None if reduced is None else part(reduced), apart)
-        found.append(View(sample, question))
+        found.append(View(sample, question, name))
     return found
+
+
+def _ways(table: Table, target: Sequence[int], others: Sequence[int]) -> list[tuple[str, tuple[int, ...]]]:
+    """Which columns are taken in their order: none, all, or those of one side, where these can be counted as well."""
+    t, c = table.either(target), table.either(others)
+    ways = [("", ()), ("ordered", (*t, *c))]
+    return [*ways, ("condition-ordered", c), ("target-ordered", t)] if t and c else ways if t or c else ways[:1]
 
 
 def seeded(seed: int | None) -> torch.Generator:

@@ -7,7 +7,6 @@ these counted or in their order, dithered; densities of either are comparable.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -192,23 +191,22 @@ class Table:
         names = [self.columns[i].name for i in positions]
         return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
-    @cached_property
-    def has_two_views(self) -> bool:
-        """Whether some numbers can be counted, and taken in their order as well."""
-        return any(_has_two_views(column) for column in self.columns)
+    def either(self, positions: Sequence[int]) -> tuple[int, ...]:
+        """Those of some columns whose numbers can be counted, and taken in their order as well."""
+        return tuple(i for i in positions if _has_two_views(self.columns[i]))
 
     def entropy_limit(self, positions: Sequence[int]) -> float:
         """What no information about some columns can exceed, in nats."""
         return sum(self.columns[i].entropy_limit for i in positions)
 
     def sample(
-        self, target: Sequence[int], *, counted: bool, by_step: bool, generator: torch.Generator
+        self, target: Sequence[int], *, ordered: Sequence[int], by_step: bool, generator: torch.Generator
     ) -> tuple[Sample, list[Part]]:
         """Return a view of the rows, and the place of every column in it.
 
         Args:
             target: Columns whose density is asked for.
-            counted: Whether numbers with few values are counted, not taken in their order.
+            ordered: Columns of numbers with few values that are taken in their order, not counted.
             by_step: Whether cells are a step wide, as an entropy needs it, and not as wide as neighbours allow.
             generator: Of the dither.
         """
@@ -219,7 +217,7 @@ class Table:
         levels, places = [], []
         shift = np.zeros(len(self))
         for i, column in enumerate(self.columns):
-            is_code = column.is_counted and (counted or not _has_two_views(column))
+            is_code = column.is_counted and i not in ordered
             widths = cell_widths(column.values, column.step if by_step else None) if _is_dithered(column) else None
             place = Part()
             if column.codes is not None and (is_code or column.kind == "mixed"):
