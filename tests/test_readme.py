@@ -130,12 +130,12 @@ def test_guide_to_data_reads_an_answer(data: tuple[dict[str, Any], list[str]]) -
 
 def test_guide_to_data_shows_what_misfit_does(data: tuple[dict[str, Any], list[str]]) -> None:
     wavy = data[0]["wavy"]
-    assert float(wavy) == pytest.approx(1.5, abs=0.1)
-    assert wavy.stderr == pytest.approx(0.05, abs=0.01)
+    assert float(wavy) == pytest.approx(1.3, abs=0.1)
+    assert wavy.stderr == pytest.approx(0.03, abs=0.01)
     assert wavy.interval()[1] < 1.8  # the truth is 2.118
-    assert wavy.diagnostics.gap == pytest.approx(0.8, abs=0.15)
-    assert wavy.diagnostics.gap > 10 * wavy.stderr
-    assert wavy.diagnostics.tail == pytest.approx(0.1, abs=0.03)
+    assert wavy.diagnostics.gap == pytest.approx(0.33, abs=0.1)
+    assert wavy.diagnostics.gap > 9 * wavy.stderr
+    assert wavy.diagnostics.tail == pytest.approx(0.04, abs=0.015)
     assert "too few samples for this dimension" in wavy.diagnostics.messages[0]
 
 
@@ -143,7 +143,7 @@ def test_guide_to_data_asks_more(data: tuple[dict[str, Any], list[str]]) -> None
     names, printed = data
     assert float(names["alone"]) == pytest.approx(0.16, abs=0.01)
     assert float(names["beyond"]) == pytest.approx(0.0, abs=0.003)
-    assert names["beyond"].stderr < 0.001
+    assert names["beyond"].stderr < 0.002
     assert float(names["like_correlation"]) == pytest.approx(0.707, abs=0.03)
     assert float(names["part"]) == pytest.approx(0.18, abs=0.01)
     assert names["dependent"].p_value == 0.01
@@ -171,7 +171,7 @@ def test_guide_to_infinity(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out.splitlines()
     assert "column 1" in printed[0]
     assert "y is a smooth function of x" in printed[1]
-    assert "3 continuous columns of x have rank 2" in printed[2]
+    assert "1 follows from the others" in printed[2]
     assert names["h"] == pytest.approx(math.log(6), abs=0.1)
     assert names["h_x"] == pytest.approx(2.112, abs=0.15)
 
