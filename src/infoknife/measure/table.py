@@ -1,8 +1,8 @@
 """The columns of a measurement, checked and named, and the numbers that densities see of them.
 
 A `Table` has all columns of all arguments, each with its kind. A `Sample` is one view of its rows for one question:
-continuous columns, and codes of what is counted. Where numbers have few different values there are two views, with
-these counted or in their order, dithered; densities of either are comparable.
+continuous columns, and codes of what is counted. Where numbers have few different values there are several views, with
+these counted or in their order, dithered; densities of all views are comparable.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -163,7 +163,7 @@ class Table:
 
     Args:
         columns: The columns, all with N rows.
-        kept: Which of the rows that came in are left, as row numbers (N,); a row number may come several times.
+        kept: Which of the rows that came in are left, as row numbers (N,), which weights may repeat.
         came: How many rows came in.
         groups: Rows that stay together (N,), or ``None``.
         distinct: Row numbers of rows that do not repeat an earlier one.
