@@ -1,9 +1,9 @@
 """Measure information and train with it: entropy and mutual information, differentiable, on PyTorch."""
 
-from infoknife import experiments, kernels, measure, tasks, theory, transforms
+from infoknife import coordinates, experiments, kernels, measure, tasks, theory
 from infoknife._version import __version__
 from infoknife.densities import KNIFE, Autoregressive, Density, Flow, Gaussian, Logistic, Parzen, Schraudolph
-from infoknife.information import MutualInformation, mi
+from infoknife.estimators import MutualInformation, mi
 from infoknife.leakage import Audit, audit
 from infoknife.measure import (
     Estimate,
@@ -15,7 +15,6 @@ from infoknife.measure import (
 )
 from infoknife.regularizer import Regularizer, RegularizerWarning, annealed
 from infoknife.training import History, fit
-from infoknife.transforms import Standardize, Whiten
 
 __all__ = [
     "KNIFE",
@@ -32,11 +31,10 @@ __all__ = [
     "Regularizer",
     "RegularizerWarning",
     "Schraudolph",
-    "Standardize",
-    "Whiten",
     "__version__",
     "annealed",
     "audit",
+    "coordinates",
     "entropy",
     "experiments",
     "fit",
@@ -49,5 +47,4 @@ __all__ = [
     "tasks",
     "theory",
     "total_correlation",
-    "transforms",
 ]

@@ -1,29 +1,19 @@
-"""Checked tensors from what users bring: tensors, arrays, columns and frames, one row a sample.
+"""Checked tensors from what users bring: tensors, arrays, columns and frames, one row per sample.
 
 Nothing is cast or dropped in silence. What cannot be used raises ``TypeError`` (wrong kind) or ``ValueError``
 (wrong shape or value) that names the argument, what came, what was expected and the way out.
 """
 
 import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-
-__all__ = [
-    "check_count",
-    "check_finite",
-    "check_whole",
-    "class_codes",
-    "is_functional",
-    "is_transformed",
-    "matrix",
-    "one_of",
-    "tensor",
-]
-
 
 def tensor(value: Any, name: str) -> Tensor:
     """Turn a tensor, numpy array, pandas or polars column or frame into a tensor, without a copy where possible."""
@@ -36,7 +26,7 @@ def tensor(value: Any, name: str) -> Tensor:
     if not isinstance(value, (np.ndarray, np.generic)):
         raise TypeError(
             f"{name} is a {type(value).__name__}; expected a torch tensor, a numpy array, or a pandas or polars "
-            f"column or frame with one row a sample"
+            f"column or frame with one row per sample"
         )
     if value.dtype.kind not in "fiub":
         raise TypeError(
@@ -61,7 +51,7 @@ def _array(value: Any, name: str) -> Any:
         ) from None
 
 
-def matrix(value: Any, name: str, *, dim: int | None = None, rows: int | None = None) -> Tensor:
+def matrix(value: Any, name: str, *, dim: int | None = None, rows: int | None = None, finite: bool = True) -> Tensor:
     """Check a floating-point matrix (N, dim) with finite entries; a column (N,) is (N, 1).
 
     Args:
@@ -69,6 +59,7 @@ def matrix(value: Any, name: str, *, dim: int | None = None, rows: int | None = 
         name: The argument's name, for the error messages.
         dim: The number of columns that must be there, if it is known.
         rows: The number of rows that must be there, if it is known.
+        finite: Whether the entries are looked at here; ``check_values`` does it for several tensors at once.
     """
     x = tensor(value, name)
     if not x.is_floating_point():
@@ -77,7 +68,7 @@ def matrix(value: Any, name: str, *, dim: int | None = None, rows: int | None = 
         x = x.unsqueeze(-1)
     if x.dim() != 2:
         raise ValueError(
-            f"{name} has shape {tuple(x.shape)}; expected (N, {'dim' if dim is None else dim}), one row a sample. "
+            f"{name} has shape {tuple(x.shape)}; expected (N, {'dim' if dim is None else dim}), one row per sample. "
             f"Flatten the other axes, or add one for a single sample: {name}[None]"
         )
     if dim is not None and x.shape[1] != dim:
@@ -85,12 +76,16 @@ def matrix(value: Any, name: str, *, dim: int | None = None, rows: int | None = 
     if x.shape[0] == 0 or x.shape[1] == 0:
         raise ValueError(f"{name} is empty, shape {tuple(x.shape)}; expected at least one row and one column")
     _check_rows(x, name, rows)
-    check_finite(x, name)
+    if finite:
+        check_finite(x, name)
     return x
 
 
-def class_codes(value: Any, name: str, *, classes: int, rows: int | None = None) -> Tensor:
-    """Check integer class codes (N,) in ``0 .. classes - 1``; a single integer is one row."""
+def class_codes(value: Any, name: str, *, classes: int, rows: int | None = None, finite: bool = True) -> Tensor:
+    """Check integer class codes (N,) in ``0 .. classes - 1``; a single integer is one row.
+
+    With ``finite=False`` their values are left to ``check_values``.
+    """
     codes = tensor(value, name)
     if codes.is_floating_point() or codes.is_complex():
         raise TypeError(
@@ -100,22 +95,75 @@ def class_codes(value: Any, name: str, *, classes: int, rows: int | None = None)
     codes = codes.long().reshape(1) if codes.dim() == 0 else codes.long()
     if codes.dim() != 1:
         raise ValueError(
-            f"{name} has shape {tuple(codes.shape)}; expected (N,), one class a sample: try {name}.flatten()"
+            f"{name} has shape {tuple(codes.shape)}; expected (N,), one class per sample: try {name}.flatten()"
         )
     if len(codes) == 0:
         raise ValueError(f"{name} is empty; expected at least one row")
     _check_rows(codes, name, rows)
-    if not is_transformed() and (int(codes.min()) < 0 or int(codes.max()) >= classes):
-        raise ValueError(
-            f"{name} has classes from {int(codes.min())} to {int(codes.max())}; expected 0 to {classes - 1}. "
-            f"Renumber them, or make the module with more classes"
-        )
+    if finite:
+        check_values((codes, name, classes))
     return codes
+
+
+def check_values(*parts: tuple[Tensor, str, int | None]) -> None:
+    """Raise ``ValueError`` where numbers are not finite or classes out of range, with one look at the device for all.
+
+    Args:
+        parts: Tensors with their names, and the number of classes or ``None`` for numbers.
+    """
+    if _trusted.get() or is_transformed() or _all_fine(parts):
+        return  # under vmap and compile nothing can be asked
+    for x, name, classes in parts:
+        if classes is None:
+            check_finite(x, name)
+        elif not bool(_is_fine(x, classes)):
+            raise ValueError(
+                f"{name} has classes from {int(x.min())} to {int(x.max())}; expected 0 to {classes - 1}. "
+                f"Renumber them, or make the module with more classes"
+            )
+
+
+def finite_rows(*parts: tuple[Tensor, str, int | None]) -> Tensor | None:
+    """Which rows of tensors (N, ...) are finite, (N,), or ``None`` if all are; classes out of range raise.
+
+    Args:
+        parts: As ``check_values`` takes them.
+    """
+    if _all_fine(parts):
+        return None
+    check_values(*(part for part in parts if part[2] is not None))
+    rows = [torch.isfinite(x.detach()).reshape(len(x), -1).all(1).to(parts[0][0].device) for x, _, _ in parts]
+    return torch.stack(rows).all(0)
+
+
+@contextmanager
+def trusted() -> Iterator[None]:
+    """Skip the look at values inside: what comes was checked already, at the public edge."""
+    token = _trusted.set(True)
+    try:
+        yield
+    finally:
+        _trusted.reset(token)
+
+
+_trusted: ContextVar[bool] = ContextVar("trusted", default=False)
+
+
+def _all_fine(parts: Sequence[tuple[Tensor, str, int | None]]) -> bool:
+    """Whether all numbers are finite and all classes in range, with one look at the device."""
+    fine = [_is_fine(x, classes).to(parts[0][0].device) for x, _, classes in parts]
+    return not fine or bool(torch.stack(fine).all())
+
+
+def _is_fine(x: Tensor, classes: int | None) -> Tensor:
+    """Whether a finite sum is the quick proof that all numbers are finite; or all classes are in range."""
+    x = x.detach()
+    return x.sum().isfinite() if classes is None else (x.min() >= 0) & (x.max() < classes)
 
 
 def check_finite(x: Tensor, name: str) -> None:
     """Raise ``ValueError`` where x (N, dim) has a NaN or an infinity; under vmap and compile nothing can be asked."""
-    if is_transformed() or math.isfinite(x.detach().sum().item()) or bool(torch.isfinite(x).all()):
+    if _trusted.get() or is_transformed() or math.isfinite(x.detach().sum().item()) or bool(torch.isfinite(x).all()):
         return  # a finite sum is the quick proof; a sum that only overflows is looked at again
     bad = ~torch.isfinite(x)
     rows = bad.any(-1).nonzero().flatten()
@@ -132,7 +180,7 @@ def _check_rows(x: Tensor, name: str, rows: int | None) -> None:
 
 
 def check_count(name: str, value: int) -> int:
-    """Give ``value`` as an int; raise where it is not a whole number of at least one."""
+    """Return ``value`` as an int; raise where it is not a whole number of at least one."""
     count = check_whole(name, value)
     if count < 1:
         raise ValueError(f"{name} is {count}; expected at least 1")
@@ -140,7 +188,7 @@ def check_count(name: str, value: int) -> int:
 
 
 def check_whole(name: str, value: int) -> int:
-    """Give ``value`` as an int; raise where it is not a whole number, of Python or of numpy."""
+    """Return ``value`` as an int; raise where it is not a whole number, of Python or of numpy."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} is {value!r}, a {type(value).__name__}; expected a whole number")
     return int(value)

@@ -12,7 +12,7 @@ from torch import Tensor
 from infoknife.densities import KNIFE, Autoregressive, Gaussian
 from infoknife.densities.banks import DEAD, MASS_MOMENTUM, SharedKernels
 from infoknife.densities.revival import Revived
-from infoknife.information import mi
+from infoknife.estimators import mi
 from infoknife.regularizer.optimizers import forget
 
 SHAPES = ("full", "diagonal", "tied", "low-rank")

@@ -19,7 +19,7 @@ from infoknife.experiments.protocol import (
     seeded,
     train,
 )
-from infoknife.information import mi
+from infoknife.estimators import mi
 from infoknife.tasks import Gaussian as GaussianTask
 from infoknife.tasks import Staircase
 

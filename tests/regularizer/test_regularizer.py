@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from infoknife import KNIFE, Regularizer, annealed, mi
 from infoknife.densities import Gaussian
-from infoknife.information import MutualInformation
+from infoknife.estimators import MutualInformation
 from infoknife.regularizer.follow import LOOK
 from infoknife.regularizer.frozen import restorer
 from tests.regularizer.worlds import World, by_hand, by_name, copies, moons, own_loss, same, value

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from infoknife import Regularizer
 from infoknife.densities import Density
-from infoknife.information import MutualInformation
+from infoknife.estimators import MutualInformation
 from tests.densities import conformance as densities
 from tests.information import conformance as information
 

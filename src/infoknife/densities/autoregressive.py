@@ -6,15 +6,12 @@ import torch
 from torch import Tensor, nn
 
 from infoknife import kernels
-from infoknife.densities.base import MOMENTUM, Density
+from infoknife.coordinates import Features, Regression
+from infoknife.densities.base import Density
 from infoknife.densities.columns import fitted_columns
 from infoknife.inputs import check_count
-from infoknife.nn import Linear, MaskedMLP, capped
-from infoknife.transforms import Steady, shrunk
+from infoknife.nn import MaskedMLP, capped
 
-__all__ = ["Autoregressive"]
-
-SURE = 4.0  # slopes count at the start where what they explain is so many standard deviations above chance
 NARROWEST = 6.0  # how much the network may add to the log of a precision: a row that it never saw stays possible
 
 
@@ -23,14 +20,15 @@ class Autoregressive(Density):
 
     $\log \hat p(x) = \sum_i \log \sum_k u_{ik}\, \mathcal N(x_i; b_{ik}, a_{ik})$ (`eq:knife` in one dimension), where
     $(u, b, a)_i$ are functions of $x_{<i}$ and of the condition: all of them from one masked network in one pass. A
-    mixture of M kernels has at most M modes; this has up to $K^d$. The start is a linear regression of every
-    coordinate on those before it, with a mixture fitted to its residual; the network adds nothing at first.
+    mixture of M kernels has at most M modes; this has up to $K^d$. What is linear is in the coordinates, in closed
+    form: the innovations of a regression on the condition and on the coordinates before. The start is a mixture fitted
+    to each of them; the network adds nothing at first.
     Called as a module it is the mean of $-\log\hat p$ in nats, an upper bound of the entropy in expectation on fresh
     rows (`eq:ce_bound`).
 
     Args:
         dim: Dimension d of x.
-        components: Number K of kernels a coordinate.
+        components: Number K of kernels per coordinate.
         given_dim: Dimension of a continuous condition.
         given_classes: Number of classes of a discrete condition.
         hidden: Width of the network's two hidden layers.
@@ -53,7 +51,9 @@ class Autoregressive(Density):
         given_classes: int | None = None,
         hidden: int = 128,
     ) -> None:
-        super().__init__(dim, given_dim, given_classes, Steady(dim, MOMENTUM))
+        features = None if given_dim is None else Features(check_count("given_dim", given_dim))
+        width = given_classes or 0 if features is None else features.out
+        super().__init__(dim, given_dim, given_classes, Regression(check_count("dim", dim), width), features)
         self.components, hidden = check_count("components", components), check_count("hidden", hidden)
         K, sets = self.components, self.given_classes or 1
         centres = torch.special.ndtri((torch.arange(K) + 0.5) / K)
@@ -62,22 +62,20 @@ class Autoregressive(Density):
         self.log_diagonal = nn.Parameter(torch.full((sets, dim, K), 0.5 * math.log(K)))
         self.register_buffer("centres", centres.repeat(sets, dim, 1))
         self.register_buffer("widths", torch.full((sets, dim, K), K**-0.5))
-        self.slopes = nn.Parameter(torch.zeros(dim, dim))  # of coordinate i (row) on those before it
-        self.skip = None if given_dim is None else Linear(given_dim, dim, bias=False)
         self.gain = hidden**-0.5  # so that a step of the optimiser moves the kernels as far as their own parameters do
-        features = given_dim or given_classes or 0
-        self.network = MaskedMLP(dim, 3 * K, given=features, hidden=(hidden, hidden))
-        for parameter in (*self.network[-1].parameters(), *(() if self.skip is None else self.skip.parameters())):
+        self.network = MaskedMLP(dim, 3 * K, given=width, hidden=(hidden, hidden))
+        for parameter in self.network[-1].parameters():
             nn.init.zeros_(parameter)
 
-    def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
-        residual = u - self._linear(u, given)
-        return kernels.columns(residual, *self._kernels(u, given)).sum(-1)
+    def evaluate_all(self, x: Tensor) -> Tensor:
+        """Log-densities (N, classes) of rows that were checked already, each class in coordinates of its own."""
+        return self._evaluate_each_class(x)
 
-    def _linear(self, u: Tensor, given: Tensor | None) -> Tensor:
-        """What a regression on the coordinates before, and on the condition, expects: (N, d)."""
-        expected = u @ self.slopes.to(u.dtype).tril(-1).T
-        return expected if self.skip is None else expected + self.skip(given)
+    def _regressors(self, v: Tensor | None) -> Tensor | None:
+        return v if v is None or self.given_classes is None else nn.functional.one_hot(v, self.given_classes)
+
+    def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
+        return kernels.columns(u, *self._kernels(u, given)).sum(-1)
 
     def _kernels(self, u: Tensor, given: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Log-weights, means and log-diagonals of every coordinate's kernels for every point: (N, d, K) each."""
@@ -90,11 +88,8 @@ class Autoregressive(Density):
         return log_weights, centres + widths * (offsets + moves[1]), log_diagonal + capped(moves[2], NARROWEST)
 
     def _features(self, u: Tensor, given: Tensor | None) -> Tensor:
-        if given is None:
-            return u
-        if self.given_classes is not None:
-            given = nn.functional.one_hot(given, self.given_classes)
-        return torch.cat([given.to(u.dtype), u], -1)
+        context = self._regressors(given)
+        return u if context is None else torch.cat([context.to(u.dtype), u], -1)
 
     def _sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
         u = self.centres.new_zeros(n, self.dim)
@@ -103,48 +98,18 @@ class Autoregressive(Density):
             kernel = torch.multinomial(log_weights.exp().cpu(), 1, generator=generator).to(u.device)
             mean, log_scale = (values.gather(1, kernel).squeeze(1) for values in (means, -log_diagonal))
             noise = torch.randn(n, generator=generator, dtype=u.dtype).to(u.device)
-            u[:, i] = self._linear(u, given)[:, i] + mean + log_scale.exp() * noise
+            u[:, i] = mean + log_scale.exp() * noise
         return u
 
     def _initialize(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         for parameter in self.network[-1].parameters():
             parameter.zero_()
-        v = u.new_zeros(len(u), 0) if self.skip is None or given is None else given
-        within = u if self.given_classes is None or given is None else u - _class_means(u, given, self.given_classes)
-        on_given, on_earlier = _regressions(v, within).split([v.shape[1], self.dim], 1)
-        self.slopes.copy_(on_earlier)
-        if self.skip is not None:
-            self.skip.weight.copy_(on_given)
-        residual = u - self._linear(u, given)
         for label in range(len(self.centres)):
-            own = residual if self.given_classes is None else residual[given == label]
-            self._start_columns(label, own if len(own) > 1 else residual, generator)
+            own = u if self.given_classes is None else u[given == label]
+            self._start_columns(label, own if len(own) > 1 else u, generator)
 
-    def _start_columns(self, label: int, residual: Tensor, generator: torch.Generator) -> None:
-        logits, centres, log_diagonal = fitted_columns(residual, self.components, generator)
+    def _start_columns(self, label: int, u: Tensor, generator: torch.Generator) -> None:
+        logits, centres, log_diagonal = fitted_columns(u, self.components, generator)
         self.logits[label], self.offsets[label], self.log_diagonal[label] = logits, 0.0, log_diagonal
         self.centres[label], self.widths[label] = centres, (-log_diagonal).exp()
 
-
-def _class_means(u: Tensor, given: Tensor, classes: int) -> Tensor:
-    """The mean of its class for every row of u (N, d)."""
-    sums = u.new_zeros(classes, u.shape[1]).index_add_(0, given, u)
-    return (sums / torch.bincount(given, minlength=classes).clamp_min(1)[:, None])[given]
-
-
-def _regressions(v: Tensor, u: Tensor) -> Tensor:
-    """Slopes (d, g + d) of every column of u (N, d) on v (N, g) and on the columns before it.
-
-    A row of them is zero where together they explain no more than chance does.
-    """
-    N, g = v.shape
-    z = torch.cat([v, u], 1).double()
-    z = z - z.mean(0)
-    correlation = shrunk(z.T @ z / N, N)
-    chol = torch.linalg.cholesky(correlation)
-    factor = torch.linalg.solve_triangular(chol, torch.eye(len(chol)).to(chol), upper=False)
-    slopes = torch.eye(len(chol)).to(chol) - chol.diagonal()[:, None] * factor  # z_i minus these is the innovation
-    before = torch.arange(len(chol)).to(chol)
-    explained = N * (1 - chol.diagonal() ** 2 / correlation.diagonal())  # chi-squared where there is nothing
-    sure = explained > before + SURE * (2 * before).sqrt()
-    return (slopes * sure[:, None])[g:].to(u.dtype)

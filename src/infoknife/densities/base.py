@@ -1,4 +1,4 @@
-"""What every density has in common: checked inputs, a transform in front, and the entropy as the mean of -log p."""
+"""What all densities share: checked inputs, coordinates in front, and the entropy as the mean of -log p."""
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
@@ -7,15 +7,11 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor, nn
 
+from infoknife.coordinates import Features, Transform
 from infoknife.densities.revival import Revived
-from infoknife.inputs import check_count, class_codes, is_functional, matrix, one_of
-from infoknife.transforms import Standardize, Transform
+from infoknife.inputs import check_count, check_values, class_codes, matrix
 
-__all__ = ["Density", "check_count", "full_precision", "generator_of", "one_of"]
-
-
-PERIOD = 4  # batches between two steps of the running statistics, which cost as much as a tenth of a small batch
-MOMENTUM = 0.04  # of such a step: they follow within about a hundred batches
+Condition = Tensor | None
 
 
 class Density(nn.Module, ABC):
@@ -25,20 +21,29 @@ class Density(nn.Module, ABC):
     (N,). Called as a module it is the mean of $-\log p$ (`eq:hat-h`, `eq:hat_h_xgivy`): on rows that it was not fitted
     to it is, in expectation, an upper bound of the entropy in nats (`eq:ce_bound`); it is its own training loss.
 
-    Subclasses write ``_log_prob``, ``_sample`` and ``_initialize`` in the transform's coordinates; the rest is here.
+    ``forward`` and ``log_prob`` change nothing. The coordinates follow the data in ``observe`` alone, which ``fit`` and
+    ``Regularizer.step`` call once per fresh batch.
+
+    Subclasses write ``_log_prob``, ``_sample`` and ``_initialize`` in the density's coordinates; the rest is here.
 
     Args:
         dim: Dimension of x.
         given_dim: Dimension of a continuous condition.
         given_classes: Number of classes of a discrete condition.
-        transform: Map to the coordinates in which the density is written.
+        coordinates: Map to the coordinates in which the density is written.
+        features: What the density sees of a continuous condition; the condition itself if not given.
     """
 
-    rate: ClassVar[float] = 1e-2  # learning rate of Adam that suits the parameters
-    initialized: Tensor
-    batches: Tensor
+    rate: ClassVar[float] = 1e-2  # learning rate for Adam
 
-    def __init__(self, dim: int, given_dim: int | None, given_classes: int | None, transform: Transform) -> None:
+    def __init__(
+        self,
+        dim: int,
+        given_dim: int | None,
+        given_classes: int | None,
+        coordinates: Transform,
+        features: Features | None = None,
+    ) -> None:
         super().__init__()
         self.dim = check_count("dim", dim)
         self.given_dim = None if given_dim is None else check_count("given_dim", given_dim)
@@ -47,24 +52,24 @@ class Density(nn.Module, ABC):
             raise ValueError(
                 "given_dim and given_classes are both set; expected one: the condition is continuous or classes"
             )
-        self.transform = transform
-        self.given_transform = None if given_dim is None else Standardize(given_dim, MOMENTUM)
-        self.register_buffer("initialized", torch.tensor(False))
-        self.register_buffer("batches", torch.zeros((), dtype=torch.long))  # that came in training
+        self.coordinates, self.features = coordinates, features
+        self.initialized = False
 
-    def forward(self, x: Tensor, given: Tensor | None = None) -> Tensor:
-        """Mean of -log p over the rows of x (N, dim), a scalar in nats: the entropy's estimate and the training loss.
+    def forward(self, x: Tensor, given: Condition = None) -> Tensor:
+        """Mean of -log p over the rows of x (N, dim), a scalar in nats: the entropy's estimate and the training loss."""
+        return -self.log_prob(x, given).mean()
 
-        In training mode, with gradients on, the running statistics of the transform follow every fourth batch.
-        """
-        x, given = self._checked(x, given)
-        if self.training and torch.is_grad_enabled() and not is_functional():
-            self._follow(x, given)
-        return -self._evaluate(x, given).mean()
-
-    def log_prob(self, x: Tensor, given: Tensor | None = None) -> Tensor:
+    def log_prob(self, x: Tensor, given: Condition = None) -> Tensor:
         """Log-density in nats at the rows of x (N, dim), given as many rows of the condition: (N,)."""
-        return self._evaluate(*self._checked(x, given))
+        return self.evaluate(*self._checked(x, given))
+
+    def log_prob_all(self, x: Tensor) -> Tensor:
+        """Log-density in nats at the rows of x (N, dim) given each of the classes: (N, classes), in one pass."""
+        if self.given_classes is None:
+            raise ValueError("this density has no classes; make it with given_classes= to compare them")
+        x = matrix(x, "x", dim=self.dim, finite=False)
+        check_values((x, "x", None))
+        return self.evaluate_all(x)
 
     def sample(self, n: int, given: Any = None, seed: int | None = None) -> Tensor:
         """Draw n samples (n, dim), without gradients.
@@ -75,8 +80,9 @@ class Density(nn.Module, ABC):
             seed: Makes the draw repeatable; without it torch's global generator decides.
         """
         given = self._rows(n, given)
-        with torch.no_grad(), full_precision(self.initialized.device.type):
-            return self.transform.inverse(self._sample(n, self._coordinates(given), generator_of(seed)))
+        with torch.no_grad(), full_precision(self._like().device.type):
+            v = self._seen(given, self._like().dtype)
+            return self.coordinates.inverse(self._sample(n, v, generator_of(seed)), self._regressors(v))
 
     def initialize(self, x: Any, given: Any = None, *, seed: int | None = None) -> Self:
         """Start from the rows of x (N, dim) and of the condition; the module takes over the floating-point type of x.
@@ -93,14 +99,34 @@ class Density(nn.Module, ABC):
         with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
             self.to(dtype)
             x, given = kept(x.to(dtype)), None if given is None else kept(given)
-            self._fit_transform(x)
-            if self.given_transform is not None and given is not None:
-                self.given_transform.initialize(given.to(dtype), "given")
-            self._initialize(self.transform(x)[0], self._coordinates(given, dtype), generator_of(seed))
-            self.initialized = torch.ones_like(self.initialized)
+            if self.features is not None:
+                self.features.reset()
+            self.coordinates.reset()
+            v = self._follow(x, given)
+            self._initialize(self.coordinates(x, self._regressors(v))[0], v, generator_of(seed))
+            self.initialized = True
         return self
 
-    def revive(self, x: Tensor, given: Tensor | None = None) -> Revived:
+    def observe(self, x: Any, given: Any = None) -> None:
+        """Let the coordinates follow a fresh batch x (N, dim); the first one starts the density.
+
+        Rows that are not finite are left out, and entries far outside are clipped; ``outliers`` counts both.
+        """
+        x, given = self.shaped(x, given)
+        with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
+            if self.initialized:
+                self._follow(kept(x), None if given is None else kept(given))
+                return
+        finite = torch.isfinite(x).all(1)
+        self.initialize(x[finite], None if given is None else given[finite])
+
+    @property
+    def outliers(self) -> int:
+        """How many rows that ``observe`` saw were left out or had an entry that was clipped."""
+        moments = getattr(self.coordinates, "moments", None)
+        return 0 if moments is None else int(moments.outliers)
+
+    def revive(self, x: Tensor, given: Condition = None) -> Revived:
         """Look after kernels without mass: those found are put at the rows of x (N, dim) that are least likely.
 
         For a density that follows moving data, every now and then; ``Regularizer`` does it.
@@ -108,7 +134,31 @@ class Density(nn.Module, ABC):
         x, given = self._checked(x, given)
         with full_precision(x.device.type):
             x = x.detach().to(torch.promote_types(x.dtype, torch.float32))
-            return self._revive(self.transform(x)[0], self._coordinates(given, x.dtype))
+            v = self._seen(given, x.dtype)
+            return self._revive(self.coordinates(x, self._regressors(v))[0], v)
+
+    def evaluate(self, x: Tensor, given: Condition) -> Tensor:
+        """Log-density (N,) of rows that were checked already: for the library's own use."""
+        with full_precision(x.device.type):  # the computation follows the precision of x, but for half precision
+            x = x if x.dtype.itemsize >= 4 else x.float()
+            v = self._seen(given, x.dtype)
+            u, log_det = self.coordinates(x, self._regressors(v))
+            return self._log_prob(u, v) + log_det
+
+    def evaluate_all(self, x: Tensor) -> Tensor:
+        """Log-densities (N, classes) of rows that were checked already: for the library's own use."""
+        with full_precision(x.device.type):
+            x = x if x.dtype.itemsize >= 4 else x.float()
+            u, log_det = self.coordinates(x)
+            return self._log_prob_all(u) + (log_det if log_det.dim() == 0 else log_det.unsqueeze(-1))
+
+    def get_extra_state(self) -> Tensor:
+        """Return whether the density was started, for a state dictionary."""
+        return torch.tensor([float(self.initialized)])
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Take over what ``get_extra_state`` returned."""
+        self.initialized = bool(state[0])
 
     def extra_repr(self) -> str:
         """Dimensions, for ``repr``."""
@@ -119,72 +169,97 @@ class Density(nn.Module, ABC):
         return ", ".join(parts)
 
     @abstractmethod
-    def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
-        """Log-density (N,) at u (N, dim) in the transform's coordinates."""
+    def _log_prob(self, u: Tensor, given: Condition) -> Tensor:
+        """Log-density (N,) at u (N, dim) in the density's coordinates, given features or classes."""
 
     @abstractmethod
-    def _sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
-        """Draw (n, dim) in the transform's coordinates."""
+    def _sample(self, n: int, given: Condition, generator: torch.Generator) -> Tensor:
+        """Draw (n, dim) in the density's coordinates."""
 
     @abstractmethod
-    def _initialize(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
-        """Set the parameters from the samples u (N, dim) in the transform's coordinates."""
+    def _initialize(self, u: Tensor, given: Condition, generator: torch.Generator) -> None:
+        """Set the parameters from the samples u (N, dim) in the density's coordinates."""
 
-    def _fit_transform(self, x: Tensor) -> None:
-        self.transform.initialize(x)
+    def _log_prob_all(self, u: Tensor) -> Tensor:
+        """Log-densities (N, classes) at u (N, dim)."""
+        assert self.given_classes is not None
+        labels = torch.arange(self.given_classes, device=u.device)
+        return torch.stack([self._log_prob(u, label.expand(len(u))) for label in labels], -1)
 
-    def _revive(self, u: Tensor, given: Tensor | None) -> Revived:
-        """Look after kernels, in the transform's coordinates; most densities have none that can die."""
+    def _evaluate_each_class(self, x: Tensor) -> Tensor:
+        """Log-densities (N, classes) where the coordinates depend on the class: all pairs as rows of one pass."""
+        assert self.given_classes is not None
+        labels = torch.arange(self.given_classes, device=x.device).repeat(len(x))
+        return self.evaluate(x.repeat_interleave(self.given_classes, 0), labels).view(len(x), -1)
+
+    def _revive(self, u: Tensor, given: Condition) -> Revived:
+        """Look after kernels, in the density's coordinates; most densities have none that can die."""
         return Revived()
 
-    def _evaluate(self, x: Tensor, given: Tensor | None) -> Tensor:
-        with full_precision(x.device.type):  # the computation follows the precision of x, but for half precision
-            x = x if x.dtype.itemsize >= 4 else x.float()
-            u, log_det = self.transform(x)
-            return self._log_prob(u, self._coordinates(given, x.dtype)) + log_det
+    def _follow(self, x: Tensor, given: Condition) -> Condition:
+        """Let features and coordinates follow the rows; return what the density sees of the condition."""
+        if self.features is not None and given is not None:
+            self.features.observe(given)
+        v = self._seen(given, x.dtype)
+        self.coordinates.observe(x, self._regressors(v))
+        return v
 
-    def _checked(self, x: Any, given: Any) -> tuple[Tensor, Tensor | None]:
-        x = matrix(x, "x", dim=self.dim)
-        return x, self._condition(given, len(x))
+    def _seen(self, given: Condition, dtype: torch.dtype) -> Condition:
+        """What the density sees of a condition: features of numbers, or the classes as they are."""
+        if given is None or self.given_classes is not None:
+            return given
+        given = given.to(dtype)
+        return given if self.features is None else self.features(given)
 
-    def _rows(self, n: int, given: Any) -> Tensor | None:
+    def _regressors(self, v: Condition) -> Condition:
+        """What the coordinates see of a condition: features, and nothing of classes unless a subclass says so."""
+        return None if self.given_classes is not None else v
+
+    def _like(self) -> Tensor:
+        """Some tensor of the module, for its device and precision."""
+        return next(x for x in (*self.parameters(), *self.buffers()) if x.is_floating_point())
+
+    def _checked(self, x: Any, given: Any) -> tuple[Tensor, Condition]:
+        x, given = self.shaped(x, given)
+        checks: list[tuple[Tensor, str, int | None]] = [(x, "x", None)]
+        if given is not None:
+            checks.append((given, "given", self.given_classes))
+        check_values(*checks)
+        return x, given
+
+    def shaped(self, x: Any, given: Any, names: tuple[str, str] = ("x", "given")) -> tuple[Tensor, Condition]:
+        """Check the shapes and kinds of x and given, which errors call by ``names``; their values are not looked at."""
+        x = matrix(x, names[0], dim=self.dim, finite=False)
+        return x, self._condition(given, len(x), names[1])
+
+    @property
+    def classes(self) -> int | None:
+        """How many classes the condition has; ``None`` where it is none or continuous."""
+        return self.given_classes
+
+    def _rows(self, n: int, given: Any) -> Condition:
         """The condition for n samples."""
         check_count("n", n)
         given = self._condition(given, None)
         if given is None:
             return None
+        check_values((given, "given", self.given_classes))
         if len(given) not in (1, n):
             raise ValueError(f"given has {len(given)} rows; expected n={n}, one for each sample, or a single one")
         return given.expand(n, *given.shape[1:])
 
-    def _condition(self, given: Any, rows: int | None) -> Tensor | None:
+    def _condition(self, given: Any, rows: int | None, name: str = "given") -> Condition:
         if self.given_dim is None and self.given_classes is None:
             if given is not None:
                 raise ValueError(
-                    "given came, but this density has no condition; make it with given_dim= or given_classes="
+                    f"{name} came, but this density has no condition; make it with given_dim= or given_classes="
                 )
             return None
         if given is None:
-            raise ValueError("given is missing; this density is conditional and needs one row of it for each sample")
+            raise ValueError(f"{name} is missing; this density is conditional and needs one row of it for each sample")
         if self.given_classes is not None:
-            return class_codes(given, "given", classes=self.given_classes, rows=rows)
-        return matrix(given, "given", dim=self.given_dim, rows=rows)
-
-    def _coordinates(self, given: Tensor | None, dtype: torch.dtype | None = None) -> Tensor | None:
-        """The condition as ``_log_prob`` wants it: standardised, or the classes as they are."""
-        if given is None or self.given_transform is None:
-            return given
-        v: Tensor = self.given_transform(given.to(dtype or self.given_transform.shift.dtype))[0]
-        return v
-
-    def _follow(self, x: Tensor, given: Tensor | None) -> None:
-        if not torch.compiler.is_compiling():  # where a count cannot decide, every batch is followed
-            self.batches = self.batches + 1
-            if int(self.batches) % PERIOD:
-                return
-        self.transform.update(x)
-        if self.given_transform is not None and given is not None:
-            self.given_transform.update(given)
+            return class_codes(given, name, classes=self.given_classes, rows=rows, finite=False)
+        return matrix(given, name, dim=self.given_dim, rows=rows, finite=False)
 
 
 def full_precision(device: str) -> AbstractContextManager[None]:

@@ -1,12 +1,12 @@
 """KNIFE: a fully learnable Gaussian-kernel density (Pichler et al., ICML 2022)."""
 
 from collections.abc import Callable
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from infoknife.densities import base
+from infoknife.coordinates import Features, Identity, Regression, Transform
 from infoknife.densities.banks import Bank, ClassKernels, SharedKernels
 from infoknife.densities.base import Density
 from infoknife.densities.conditional import TrunkKernels, paper_kernels
@@ -14,15 +14,10 @@ from infoknife.densities.covariance import COVARIANCES, Covariance, LowRank
 from infoknife.densities.revival import Revived
 from infoknife.inputs import check_count, one_of
 from infoknife.nn import Activation
-from infoknife.transforms import Whiten
 
 __all__ = ["KNIFE"]
 
 Init = Literal["data", "paper"]
-MOMENTUM = {
-    "data": base.MOMENTUM,
-    "paper": 0.0,
-}  # of the running statistics; the paper's form stays in the data's coordinates
 NETWORKS: dict[str, Callable[..., Bank]] = {"trunk": TrunkKernels, "paper": paper_kernels}
 
 
@@ -50,7 +45,7 @@ class KNIFE(Density):
         layer_norm: Whether the networks have LayerNorms, as ``MLP`` takes it.
         init: How ``initialize`` starts. ``"data"``: standardised coordinates and a mixture fitted by expectation
             maximisation; ``"paper"``: the coordinates of the data, means at samples, noise of 0.01 elsewhere, plain
-            units. A state dictionary carries its form with it, whatever the module was made with.
+            units.
 
     Example:
         >>> x = torch.randn(20_000, 2, generator=torch.Generator().manual_seed(0))
@@ -60,8 +55,6 @@ class KNIFE(Density):
         >>> knife.sample(5, seed=0).shape
         torch.Size([5, 2])
     """
-
-    transform: Whiten
 
     def __init__(
         self,
@@ -78,14 +71,15 @@ class KNIFE(Density):
         layer_norm: bool = False,
         init: Init = "data",
     ) -> None:
-        one_of("init", init, tuple(MOMENTUM))
-        super().__init__(dim, given_dim, given_classes, Whiten(dim, MOMENTUM[init]))
+        one_of("init", init, ("data", "paper"))
+        super().__init__(dim, given_dim, given_classes, *_coordinates(dim, given_dim, init))
         self.components, self.init = check_count("components", components), init
         shape = _covariance(self.dim, covariance, rank)
         self.bank: Bank
         if self.given_dim is not None:
             layers = _layers(hidden, activation, layer_norm)
-            self.bank = _following(shape, self.components, self.given_dim, network, layers)
+            width = self.given_dim if self.features is None else self.features.out
+            self.bank = _following(shape, self.components, width, network, layers)
         elif activation is not None or layer_norm:
             raise ValueError(
                 "activation or layer_norm is set, but there is no continuous condition for a network; "
@@ -101,35 +95,6 @@ class KNIFE(Density):
         else:
             self.bank = SharedKernels(self.components, shape)
 
-    def initialize(self, x: Any, given: Any = None, *, init: Init | None = None, seed: int | None = None) -> Self:
-        """Start from the rows of x (N, dim) and of the condition.
-
-        Args:
-            x: Samples.
-            given: As many rows of the condition, for a conditional density.
-            init: ``"data"`` or ``"paper"``, instead of what the module was made with.
-            seed: Makes the start repeatable; without it torch's global generator decides.
-        """
-        if init is not None:
-            one_of("init", init, tuple(MOMENTUM))
-            self.init = init
-        return super().initialize(x, given, seed=seed)
-
-    def get_extra_state(self) -> Tensor:
-        """Give the momentum, by which the running statistics of a form follow the data or stay."""
-        return torch.tensor(self.transform.momentum, dtype=torch.double)
-
-    def set_extra_state(self, state: Tensor) -> None:
-        """Take the momentum of a state dictionary."""
-        self.transform.momentum = state.item()
-
-    def _fit_transform(self, x: Tensor) -> None:
-        if self.init == "paper":
-            self.transform = Whiten(self.dim, momentum=0).to(x)  # the identity, and it stays
-        else:
-            super()._fit_transform(x)
-            self.transform.momentum = MOMENTUM["data"]
-
     def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
         return self.bank.log_prob(u, given)
 
@@ -142,6 +107,15 @@ class KNIFE(Density):
     def _initialize(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         start = self.bank.start_paper if self.init == "paper" else self.bank.start
         start(u, given, generator)
+
+
+def _coordinates(dim: int, given_dim: int | None, init: Init) -> tuple[Transform, Features | None]:
+    """The paper's coordinates are those of the data; ours are whitened, less a regression on the condition."""
+    check_count("dim", dim)
+    if init == "paper":
+        return Identity(dim), None
+    features = None if given_dim is None else Features(check_count("given_dim", given_dim))
+    return Regression(dim, 0 if features is None else features.out), features
 
 
 def _covariance(dim: int, name: str, rank: int | None) -> Covariance:

@@ -10,17 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from infoknife.densities.base import MOMENTUM, Density, full_precision, generator_of
+from infoknife.coordinates import Features, Identity, Standardize
+from infoknife.densities.base import Density, full_precision, generator_of
 from infoknife.densities.start import redraw, regression
 from infoknife.inputs import check_count, one_of
 from infoknife.nn import MLP, Activation, Linear
-from infoknife.transforms import Identity, Standardize
-
-__all__ = ["Gaussian", "Logistic"]
 
 
 class LocationScale(Density):
-    """A location and a log-scale for every coordinate: numbers, one pair a class, or a network of the condition.
+    """A location and a log-scale for every coordinate: numbers, one pair per class, or a network of the condition.
 
     Args:
         dim: Dimension of x.
@@ -50,7 +48,9 @@ class LocationScale(Density):
                 "activation or layer_norm is set, but there is no continuous condition for a network; "
                 "expected given_dim= with them"
             )
-        super().__init__(dim, given_dim, given_classes, Standardize(dim, MOMENTUM) if init == "data" else Identity(dim))
+        coordinates = Standardize(dim) if init == "data" else Identity(dim)
+        features = Features(given_dim, ranks=False) if init == "data" and given_dim is not None else None
+        super().__init__(dim, given_dim, given_classes, coordinates, features)
         self.init, hidden = init, check_count("hidden", hidden)
         self.unit = {"data": 1.0, "paper": 0.5}[init]  # of the log-scale: the paper learns log-variances
         self.values = nn.Parameter(torch.zeros(given_classes or 1, 2 * dim))  # location, then log-scale in units
@@ -65,7 +65,7 @@ class LocationScale(Density):
         """Draw n samples (n, dim) whose gradient reaches the parameters and the condition."""
         given = self._rows(n, given)
         with full_precision(self.values.device.type):
-            return self.transform.inverse(self._draw(n, self._coordinates(given), generator_of(seed)))
+            return self.coordinates.inverse(self._draw(n, self._seen(given, self.values.dtype), generator_of(seed)))
 
     @abstractmethod
     def _standard_log_prob(self, z: Tensor) -> Tensor:
@@ -83,6 +83,12 @@ class LocationScale(Density):
     def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
         location, log_scale = self._location_and_log_scale(given, u)
         z = (u - location) * (-log_scale).exp()
+        return (self._standard_log_prob(z) - log_scale).sum(-1)
+
+    def _log_prob_all(self, u: Tensor) -> Tensor:
+        location, log_scale = self.values.to(u.dtype).chunk(2, -1)  # C d each
+        log_scale = log_scale * self.unit
+        z = (u.unsqueeze(1) - location) * (-log_scale).exp()
         return (self._standard_log_prob(z) - log_scale).sum(-1)
 
     def _sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:

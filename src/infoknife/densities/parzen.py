@@ -8,13 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from infoknife import kernels
+from infoknife.coordinates import Features, Identity, Whiten
 from infoknife.densities.banks import some_rows
 from infoknife.densities.base import Density
 from infoknife.inputs import check_count, one_of
 from infoknife.nn import MLP
-from infoknife.transforms import Identity, Whiten
-
-__all__ = ["Parzen", "Schraudolph"]
 
 _CHUNK = 2**24  # numbers at once when many points meet many centres
 
@@ -60,10 +58,9 @@ class Parzen(Density):
             raise TypeError(f"bandwidth is {bandwidth!r}; expected 'scott', 'silverman' or a positive number")
         elif not 0 < bandwidth < math.inf:
             raise ValueError(f"bandwidth is {bandwidth}; expected 'scott', 'silverman' or a positive number")
-        # fixed statistics: the centres do not move with the data
-        super().__init__(
-            dim, given_dim, given_classes, Whiten(dim, momentum=0) if isinstance(bandwidth, str) else Identity(dim)
-        )
+        features = None if given_dim is None else Features(given_dim, ranks=False)
+        coordinates = Whiten(dim) if isinstance(bandwidth, str) else Identity(dim)
+        super().__init__(dim, given_dim, given_classes, coordinates, features)
         self.components = None if components is None else check_count("components", components)
         self.bandwidth = bandwidth
         classes = self.given_classes or 1  # until ``initialize``, one centre for each class
@@ -72,6 +69,11 @@ class Parzen(Density):
             "given_centres", torch.arange(classes)[:, None] if given_dim is None else torch.zeros(1, given_dim)
         )
         self.register_buffer("width", torch.tensor(1.0 if isinstance(bandwidth, str) else float(bandwidth)))
+
+    def observe(self, x: Any, given: Any = None) -> None:
+        """Start from the first batch; after that neither centres nor coordinates move."""
+        if not self.initialized:
+            super().observe(x, given)
 
     def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
         parts = u.split(self._rows_at_once)
@@ -172,7 +174,8 @@ class Schraudolph(Density):
         init: str = "data",
     ) -> None:
         one_of("init", init, ("data", "paper"))
-        super().__init__(dim, given_dim, given_classes, Whiten(dim, momentum=0) if init == "data" else Identity(dim))
+        features = Features(given_dim, ranks=False) if init == "data" and given_dim is not None else None
+        super().__init__(dim, given_dim, given_classes, Whiten(dim) if init == "data" else Identity(dim), features)
         self.components = components = check_count("components", components)
         self.init, hidden = init, check_count("hidden", hidden)
         classes = self.given_classes or 1
@@ -182,16 +185,26 @@ class Schraudolph(Density):
             self.network = MLP(given_dim, components * dim, (hidden,))
             self._still()
 
+    def observe(self, x: Any, given: Any = None) -> None:
+        """Start from the first batch; after that neither centres nor coordinates move."""
+        if not self.initialized:
+            super().observe(x, given)
+
     def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
         centres, log_diagonal = self.centres.to(u.dtype), self.log_diagonal.to(u.dtype)
         log_weights = u.new_zeros(self.components).log_softmax(0)
         if self.given_classes is not None:
-            each = [kernels.diagonal(u, log_weights, *pair) for pair in zip(centres, log_diagonal, strict=True)]
-            return torch.stack(each, -1).gather(-1, _column(given)).squeeze(-1)
+            return self._log_prob_all(u).gather(-1, _column(given)).squeeze(-1)
         shape = log_diagonal[0]
         if self.given_dim is not None:
             shape = shape + self.network(given).view(-1, self.components, self.dim)
         return kernels.diagonal(u, log_weights, centres[0], shape)
+
+    def _log_prob_all(self, u: Tensor) -> Tensor:
+        centres, log_diagonal = self.centres.to(u.dtype), self.log_diagonal.to(u.dtype)
+        log_weights = u.new_zeros(self.components).log_softmax(0)
+        each = [kernels.diagonal(u, log_weights, *pair) for pair in zip(centres, log_diagonal, strict=True)]
+        return torch.stack(each, -1)
 
     def _sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
         label = torch.zeros(n, dtype=torch.long, device=self.centres.device)

@@ -13,8 +13,8 @@ from infoknife.densities import KNIFE, Autoregressive, Density, Gaussian, Logist
 from infoknife.experiments.experiment import Experiment
 from infoknife.experiments.protocol import seeded, watched
 from infoknife.experiments.trial import Arguments, Outcome, Trial, Watch
-from infoknife.information import mi
-from infoknife.information.catalogue import CLASSES, CONTINUOUS
+from infoknife.estimators import mi
+from infoknife.estimators.catalogue import CLASSES, CONTINUOUS
 from infoknife.inputs import one_of
 from infoknife.tasks import EntropyTask, PairTask, Task
 from infoknife.training import fit

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from infoknife.densities import Density
 from infoknife.experiments.trial import Outcome, Watch
-from infoknife.information import MutualInformation
+from infoknife.estimators import MutualInformation
 from infoknife.tasks import Staircase, Task
 from infoknife.training import fit
 

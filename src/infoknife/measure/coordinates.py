@@ -13,7 +13,7 @@ from scipy import special
 from torch import Tensor
 
 from infoknife.measure.question import Question
-from infoknife.transforms import Quantile
+from infoknife.coordinates import RankNormal
 
 __all__ = ["Coordinates", "Normal", "Ranks", "Standard", "Student", "normal", "standard"]
 
@@ -72,8 +72,7 @@ class Normal(Coordinates):
         """Map x (N, d) to u (N, d), and give the log-slopes (N, d)."""
         if self.ranks is None:
             return x, x
-        u, slope = self.ranks.map(x)
-        return u, slope.log()
+        return self.ranks.map(x)
 
 
 @final
@@ -136,22 +135,22 @@ class Student(Coordinates):
         return u * torch.where(v.abs() > FAR, stretch, 1.0) * v.sign(), log_slope + slope
 
 
-def _ranks(x: Tensor, more: int = 2) -> Quantile | None:
+def _ranks(x: Tensor, more: int = 2) -> RankNormal | None:
     """Quantiles of x (N, d) at ``more`` times the cube root of N knots; ``None`` without columns."""
     if x.shape[1] == 0:
         return None
     knots = 2 * math.ceil(more * len(x) ** (1 / 3) / 2) + 3  # an odd number, with one in the middle
     reach = -special.ndtri(min(BEYOND / len(x), 0.1))
-    ranks = Quantile(x.shape[1], knots=knots, reach=float(reach), momentum=0)
+    ranks = RankNormal(x.shape[1], knots=knots, reach=float(reach)).to(x.dtype)
     return ranks.initialize(x)
 
 
-def _score(ranks: Quantile | None, x: Tensor) -> float:
+def _score(ranks: RankNormal | None, x: Tensor) -> float:
     """The mean log-density of rows x (N, d) as if columns were independent."""
     if ranks is None:
         return 0.0
-    u, slope = ranks.map(x)
-    return float((_log_normal(u) + slope.log()).sum(1).mean())
+    u, log_slope = ranks.map(x)
+    return float((_log_normal(u) + log_slope).sum(1).mean())
 
 
 def _log_normal(v: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 from infoknife.densities.start import precision_factor
 from infoknife.kernels import full_scores
 from infoknife.measure.table import Part
-from infoknife.transforms import shrunk
+from infoknife.coordinates import shrunk
 
 __all__ = ["Mixed"]
 

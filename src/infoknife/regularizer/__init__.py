@@ -1,7 +1,7 @@
-"""Training a network with an estimator beside it: the names that users need."""
+"""Information in the loss of a network: ``Regularizer``, its limits and its health."""
 
 from infoknife.regularizer.health import Health, RegularizerWarning
+from infoknife.regularizer.limits import annealed
 from infoknife.regularizer.regularizer import Regularizer
-from infoknife.regularizer.weights import annealed
 
 __all__ = ["Health", "Regularizer", "RegularizerWarning", "annealed"]

@@ -4,10 +4,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["DIVERGING", "Health", "RegularizerWarning"]
-
 BEHIND = 0.05  # nats that one more round of inner steps would gain on fresh rows
-DIVERGING = 3.0  # nats a dimension: relations so close are hardly meant
+DIVERGING = 3.0  # nats per dimension: relations so close are hardly meant
 BELOW = -0.2  # nats: no mutual information is negative, so the estimator is far from the data
 
 
@@ -21,17 +19,13 @@ class Health:
 
     Args:
         steps: Inner rounds, calls of ``step``.
-        calls: Outer values that were given in training.
+        calls: Terms that were computed in training.
         estimate: The running estimate on fresh rows in nats, before they were learned from.
-        lag: What a round of inner steps gains on fresh rows, in nats: how far the estimator is behind.
+        lag: What a round of inner steps gains on rows that it did not see, in nats: how far the estimator is behind.
         inner_steps: Steps of the estimator in a round at present.
-        kernels: How many kernels there are.
-        dead: How many of them had no mass when it was last looked.
-        reseeded: How many were put anew where data was badly explained, in all.
-        restarted: How often the estimator was started anew from recent rows, because fresh ones preferred it.
-        saturated: The part of the kernels' scales that are at the end of what is sensible.
+        outliers: Rows with entries far outside, which were clipped before the coordinates followed them.
         skipped_rows: Rows with a value or a gradient that is not finite, which were left out.
-        skipped_steps: Inner steps and outer terms that were left out because they were not finite.
+        skipped_steps: Inner steps and terms that were left out because they were not finite.
         weight: What the estimate is multiplied by at present.
         diverging: Whether the estimate looks as if the truth were infinite.
         negative: Whether it is a mutual information that reads less than nothing.
@@ -47,11 +41,7 @@ class Health:
     estimate: float = math.nan
     lag: float = 0.0
     inner_steps: int = 1
-    kernels: int = 0
-    dead: int = 0
-    reseeded: int = 0
-    restarted: int = 0
-    saturated: float = 0.0
+    outliers: int = 0
     skipped_rows: int = 0
     skipped_steps: int = 0
     weight: float = 1.0
@@ -60,28 +50,24 @@ class Health:
 
     @property
     def findings(self) -> dict[str, str]:
-        """What is wrong and what to do about it, a sentence each, by kind."""
+        """What is wrong and what to do about it, one sentence each, by kind."""
         said = {
             "behind": f"the estimator is behind: another round of inner steps would gain {self.lag:.2g} nats on fresh "
             "rows; try more inner_steps, a larger lr for the estimator or a smaller one for the encoder",
-            "dead": f"{self.dead} of {self.kernels} kernels have no mass; try fewer components",
-            "saturated": f"{self.saturated:.0%} of the kernels' scales are saturated; look for columns that repeat "
-            "values or are functions of each other",
+            "outliers": f"{self.outliers} rows of z or s are far outside and were clipped before the estimator followed "
+            "them; look for exploding activations or fill values",
             "rows": f"{self.skipped_rows} rows with values or gradients that are not finite were left out; look at "
             "the encoder's last layers and its learning rate",
             "steps": f"{self.skipped_steps} steps or terms were left out because they were not finite; try a smaller "
             "lr for the estimator",
             "diverging": f"the estimate, {self.estimate:.3g} nats, looks as if the truth were infinite: an encoder "
-            "without noise, or a column that is a function of others. Add noise to z, or set a limit",
+            "without noise, or a column that is constant or a function of others. Add noise to z, or set a limit",
+            "negative": f"the estimate, {self.estimate:.3g} nats, is well below zero, so the estimator is far from the "
+            "data; try more inner_steps, or initialize it with about a thousand rows",
         }
-        said["negative"] = (
-            f"the estimate, {self.estimate:.3g} nats, is well below zero, so the estimator is far from the data; try "
-            "more inner_steps, or initialize it with about a thousand rows"
-        )
         holds = {
             "behind": self.lag > BEHIND,
-            "dead": 4 * self.dead > self.kernels,
-            "saturated": self.saturated > 0.1,
+            "outliers": self.outliers > 0,
             "rows": self.skipped_rows > 0,
             "steps": self.skipped_steps > 0,
             "diverging": self.diverging,

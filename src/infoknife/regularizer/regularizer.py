@@ -1,54 +1,59 @@
 """Regularizer: an entropy or a mutual information in the loss of a network (Algorithm 1)."""
 
+import copy
+import io
 import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self, final
+from functools import partial
+from numbers import Real
+from typing import Any, Self, TypeVar, final
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from infoknife.densities import Density
-from infoknife.information import MutualInformation
-from infoknife.information.classes import ClassDensities
-from infoknife.inputs import check_count, check_whole, one_of, tensor
-from infoknife.regularizer.follow import Follower, Rows
-from infoknife.regularizer.frozen import frozen
-from infoknife.regularizer.guard import guarded
+from infoknife.estimators import MutualInformation
+from infoknife.inputs import check_count, check_whole, finite_rows, one_of, trusted
 from infoknife.regularizer.health import BELOW, DIVERGING, Health, RegularizerWarning
-from infoknife.regularizer.inner import Estimator, Inner
-from infoknife.regularizer.optimizers import make
-from infoknife.regularizer.packed import packed, unpacked
-from infoknife.regularizer.weights import Limit, Weight, checked_number, checked_weight
+from infoknife.regularizer.limits import Limit, Weight, checked_number, checked_weight
 
-__all__ = ["Regularizer"]
-
-MODES = ("alternate", "joint")
 PERIOD = 8  # rounds between two looks at fresh rows, where no limit asks for all of them
-SMOOTHING = 0.1  # of the running estimate
-KEPT = 8  # one row in so many is kept from a fit, to be measured
+SMOOTHING = 0.1  # of the running estimate and of the lag
+MORE, FEWER = 1e-2, 2.5e-3  # nats that a round gains on unseen rows, above and below which its steps double or halve
 WARN_EVERY = 1000  # rounds between two warnings of the same kind
 WARM = 200  # rounds before the estimator can be said to be behind
+FUSED = ("cpu", "cuda")  # devices on which Adam makes one pass over memory instead of ten
+
+Estimator = Density | MutualInformation
+Rows = tuple[Tensor, ...]
+Module = TypeVar("Module", bound=nn.Module)
 
 
 @final
 class Regularizer(nn.Module):
-    r"""An estimator beside a network: a term for the network's loss, and the estimator's own training (Algorithm 1).
+    r"""An estimator alongside a network: a term for the network's loss, and the estimator's own training (Algorithm 1).
 
-    ``step(z, s)`` trains the estimator alone, on detached rows. ``regularizer(z, s)`` is the term
-    $\lambda\,\hat I(Z; S)$, or $\lambda\,\hat h(Z)$, in nats: its gradient reaches z and s alone. It does not matter
-    which of the two comes first, and ``retain_graph`` is never needed. Give both the same batch, or ``step`` a batch of
-    its own (the set $\mathcal E$ of Algorithm 1).
+    ``step(z, s)`` trains the estimator alone, on detached rows: its coordinates follow them (``observe``), then its
+    parameters take a few steps. ``regularizer(z, s)`` is the term $\lambda\,\hat I(Z; S)$, or $\lambda\,\hat h(Z)$, in
+    nats: its gradient reaches z and s alone. Either may come first, and ``retain_graph`` is never needed. Pass both the
+    same batch, or ``step`` a batch of its own (the set $\mathcal E$ of Algorithm 1). A term that comes after ``step``
+    on the same rows is read by an estimator that has just learned from them, and is a little too large: by what one
+    round of steps gains, which ``health().lag`` bounds. The running ``estimate`` is always of rows not yet learned from.
+
+    The number of inner steps per round follows the measured lag: every few rounds the estimator learns from half of
+    the batch, and what that gains on the other half decides. Above 0.01 nats the number doubles, up to
+    ``max_inner_steps``; below 0.0025 it halves, down to ``inner_steps``.
 
     Args:
         estimator: A ``MutualInformation``, or a ``Density`` for the entropy of z (given s, if it has a condition).
         optimizer: For the estimator: a class, any ``optimizer(groups, lr=lr)``, or one that was built from its
             parameters; Adam if not given. Only with ``mode="alternate"``.
-        lr: The estimator's learning rate; if not given what suits it, 0.01 for densities and 0.001 for networks.
-        inner_steps: Steps of the estimator a round.
-        most_inner_steps: As many are taken while the estimator is measured to be behind.
+        lr: The estimator's learning rate; the estimator's own ``rate`` if not given.
+        inner_steps: Steps of the estimator per round, at least.
+        max_inner_steps: And at most, while the estimator is measured to be behind.
         mode: ``"alternate"``: the estimator has an optimiser of its own. ``"joint"``: one optimiser of yours holds the
             parameters of both; ``step`` leaves the estimator's gradients for it, and zeroing them is its business.
         maximize: Raise the estimate instead of lowering it.
@@ -56,11 +61,8 @@ class Regularizer(nn.Module):
             limit it is where the multiplier starts.
         at_most: Keep the estimate at most here (nats) by dual ascent, instead of a weight that you set.
         at_least: Keep the estimate at least here.
-        expected: For an estimator with a density for each class: the term is ``estimator.expected(z)``, which looks at
-            no class, instead of the estimate. It cannot fall below zero, so that the encoder gains nothing from
-            misleading an estimator that lags behind. What is measured stays the estimate.
-        initialize: Whether the first batch starts the estimator, if nothing has. A call of ``initialize`` with about a
-            thousand rows is better.
+        penalty: Whether a term that lowers information is ``estimator.penalty``, which for classes is the posterior
+            form that an encoder cannot lower by misleading the estimator; otherwise it is the estimate itself.
         warn: Whether ``step`` warns when ``health()`` has something to say, at most once in a thousand rounds each.
         seed: For everything random: repeatable, and torch's global generator is left alone.
 
@@ -83,14 +85,13 @@ class Regularizer(nn.Module):
         optimizer: Optimizer | Callable[..., Optimizer] | None = None,
         lr: float | None = None,
         inner_steps: int = 1,
-        most_inner_steps: int = 4,
+        max_inner_steps: int = 8,
         mode: str = "alternate",
         maximize: bool = False,
         weight: Weight = 1.0,
         at_most: float | None = None,
         at_least: float | None = None,
-        expected: bool = False,
-        initialize: bool = True,
+        penalty: bool = True,
         warn: bool = True,
         seed: int | None = None,
     ) -> None:
@@ -99,38 +100,30 @@ class Regularizer(nn.Module):
             raise TypeError(
                 f"estimator is a {type(estimator).__name__}; expected a Density such as KNIFE, or what mi() makes"
             )
-        one_of("mode", mode, MODES)
-        if expected and not isinstance(estimator, ClassDensities):
-            raise ValueError(
-                f"expected is True for a {type(estimator).__name__}; expected an estimator with a density for each "
-                "class, as mi('knife', dim, y_classes=2) makes it"
-            )
-        self.estimator, self.mode, self.warn, self.expected = estimator, mode, warn, expected
-        self.start_from_data = initialize
+        one_of("mode", mode, ("alternate", "joint"))
+        self.estimator, self.mode, self.warn = estimator, mode, warn
         self.sign = -1 if maximize else 1
         self.weight = checked_weight(weight)
         self.limit = _limit(at_most, at_least, maximize, self.weight)
+        lowers = self.sign > 0 if self.limit is None else self.limit.sign > 0
+        self.penalty = penalty and lowers and isinstance(estimator, MutualInformation)
+        self.min_inner_steps = check_count("inner_steps", inner_steps)
+        self.max_inner_steps = max(self.min_inner_steps, check_count("max_inner_steps", max_inner_steps))
         if mode == "joint" and inner_steps != 1:
             raise ValueError(
                 f"inner_steps is {inner_steps} with mode='joint'; expected 1: your optimiser makes the steps"
             )
-        inner_steps = check_count("inner_steps", inner_steps)
-        self.follower = Follower(inner_steps, check_count("most_inner_steps", most_inner_steps))
-        self.optimizer = make(estimator, optimizer, lr, mode)
-        self.inner = Inner(estimator, self.optimizer, self.follower, joint=mode == "joint")
-        self.register_load_state_dict_pre_hook(_take_dtype)  # type: ignore[no-untyped-call]
-        self.steps = self.calls = self.skipped_rows = self.skipped_terms = 0
-        self.estimate = math.nan
+        self.optimizer = _optimizer(estimator, optimizer, lr, mode)
+        self.inner_steps, self.lag, self.estimate = self.min_inner_steps, 0.0, math.nan
+        self.steps = self.calls = self.skipped_rows = self.skipped_steps = 0
         self._random = torch.Generator().manual_seed(_drawn(seed)).get_state()
-        self._before: tuple[Tensor, Estimator] | None = None
         self._warned: dict[str, int] = {}  # the round of the last warning of a kind
+        self.register_load_state_dict_pre_hook(_take_dtype)  # type: ignore[no-untyped-call]
 
     def forward(self, z: Tensor, s: Any = None) -> Tensor:
-        """Give the term for the network's loss, a scalar whose gradient reaches z (N, d) and s alone.
+        """Return the term for the network's loss, a scalar whose gradient reaches z (N, d) and s alone.
 
-        A row whose gradient is not finite gets none. Rows that ``step`` has just learned from are judged by the
-        estimator as it was before. In evaluation mode, or without gradients, it is the estimator as it is now, and
-        nothing is counted.
+        A row whose gradient is not finite gets none. In evaluation mode, or without gradients, nothing is counted.
         """
         training = self.training and torch.is_grad_enabled()
         if training and not any(isinstance(part, Tensor) and part.requires_grad for part in (z, s)):
@@ -138,120 +131,120 @@ class Regularizer(nn.Module):
                 "z does not require a gradient, so that this term could not move anything; expected the encoder's "
                 "output. To measure alone use regularizer.measure(z, s)"
             )
-        value, weight = self._value(z, s), self._weight()
+        rows, weight = self._rows(z, s), self._weight()
         self.calls += training
-        if value is None:
+        if rows is None:
+            return _nothing(z)
+        if self.training:
+            self._start(rows)
+        with self._isolated(), trusted():
+            still, guards = frozen(self.estimator), [self._guarded(row) for row in rows]
+            value: Tensor = still.penalty(*guards) if self._penalized(still) else still(*guards)
+        if not math.isfinite(value.item()):
+            self.skipped_steps += 1
             return _nothing(z)
         if self.limit is None:
             return weight * self.sign * value
         return weight * self.limit.sign * (value - self.limit.bound)
 
     def step(self, z: Tensor, s: Any = None) -> Tensor:
-        """Train the estimator alone, one round of inner steps on detached rows; give its loss on them before.
+        """Train the estimator alone, one round of inner steps on detached rows; return its loss on them before.
 
         With ``mode="joint"`` the gradients of one step are left in the estimator's parameters for your optimiser.
         """
-        rows = self._rows(z, s)
+        rows = self._rows(z, s, count=True)
         if rows is None:
-            self._count()
+            self._end_round()
             return torch.tensor(math.nan)
+        rows = tuple(row.detach() for row in rows)
         self._start(rows)
-        self._before = (tensor(z, "z").detach(), frozen(self.estimator))
-        with self._isolated():
-            self._look(rows)
-            loss = self.inner.round(rows, self.steps)
-        self._count()
+        with self._isolated(), trusted():
+            self._measure_fresh(rows)
+            self.estimator.observe(*rows)
+            loss = self._round(rows)
+        self._end_round()
         return loss
 
     def loss(self, z: Tensor, s: Any = None) -> Tensor:
-        """Give the estimator's own loss, with a graph that reaches its parameters and never z or s.
+        """Return the estimator's own loss, with a graph that reaches its parameters and never z or s.
 
-        For ``mode="joint"`` with a gradient scaler or a framework that wants one loss: add it to the network's.
+        For ``mode="joint"`` with a gradient scaler or a framework that wants one loss: add it to the network's. Like
+        ``step`` it observes the rows first.
         """
-        rows = self._rows(z, s)
+        rows = self._rows(z, s, count=True)
         if rows is None:
             return torch.zeros((), requires_grad=True)
+        rows = tuple(row.detach() for row in rows)
         self._start(rows)
-        with self._isolated():
-            self._look(rows)
-            loss = self.inner.loss(rows)
-        self._count()
+        with self._isolated(), trusted():
+            self._measure_fresh(rows)
+            self.estimator.observe(*rows)
+            loss = _loss(self.estimator, rows)
+        self._end_round()
         return loss
 
     @torch.no_grad()
     def measure(self, z: Tensor, s: Any = None) -> float:
-        """Give the estimate for rows z (N, d) and s in nats, without weight, sign or gradient."""
-        rows = self._rows(z, s, detach=False)
-        return math.nan if rows is None else frozen(self.estimator)(*rows).item()
+        """Return the estimate for rows z (N, d) and s in nats, without weight, sign or gradient."""
+        rows = self._rows(z, s)
+        with trusted():
+            return math.nan if rows is None else frozen(self.estimator)(*rows).item()
 
     def initialize(self, z: Any, s: Any = None) -> Self:
-        """Start the estimator anew from rows z (N, d) and s, about a thousand of them; all that was is forgotten."""
+        """Start the estimator again from rows z (N, d) and s, about a thousand of them; all that was is forgotten."""
         rows = self._rows(z, s)
         if rows is None:
             raise ValueError("z has no row that is finite; expected some to start from. Look at the encoder's output")
         with self._isolated():
-            self.estimator.initialize(*rows, seed=_drawn(None))
-        self.estimate = math.nan
-        self.follower.forget()
-        self.inner.forget()
+            self.estimator.initialize(*(row.detach() for row in rows), seed=_drawn(None))
+        self.inner_steps, self.lag, self.estimate = self.min_inner_steps, 0.0, math.nan
+        if self.optimizer is not None:
+            self.optimizer.state.clear()
         return self
 
-    def refit(self, z: Any, s: Any = None) -> None:
-        """Start the estimator anew from rows z (N, d) and s, and measure it on those kept from it: a closed-form round.
-
-        Instead of ``step``, every few batches with some thousand rows of the encoder as it is now, for estimators whose
-        start is a fit of its own, such as ``mi("knife", dim, y_classes=2, shared=True)``. It does not lag behind. One
-        row in eight is measured and not learned from, so rows should be different ones, in random order.
-        """
-        rows = self._rows(z, s)
-        if rows is not None:
-            kept = torch.arange(len(rows[0]), device=rows[0].device) % KEPT == 0
-            with self._isolated():
-                self.estimator.initialize(*(row[~kept] for row in rows), seed=_drawn(None))
-                self._look(tuple(row[kept] for row in rows), always=True)
-            self._before = None
-            self.inner.forget()
-        self._count()
-
     def health(self) -> Health:
-        """Tell how the estimator is, what was skipped and whether the estimate diverges."""
+        """Say how the estimator is, what was skipped and whether the estimate diverges."""
         dims = (getattr(self.estimator, name, None) for name in ("dim", "x_dim", "y_dim"))
         size, entropy = DIVERGING * min(d for d in dims if d), isinstance(self.estimator, Density)
         return Health(
             steps=self.steps,
             calls=self.calls,
             estimate=self.estimate,
+            lag=self.lag,
+            inner_steps=self.inner_steps,
+            outliers=self.estimator.outliers,
             skipped_rows=self.skipped_rows,
-            skipped_steps=self.inner.skipped + self.skipped_terms,
+            skipped_steps=self.skipped_steps,
             weight=self._weight(),
             diverging=self.estimate < -size if entropy else abs(self.estimate) > size,
             negative=not entropy and self.estimate < BELOW,
-            **self.follower.facts(),
         )
 
     def get_extra_state(self) -> Tensor:
-        """Give what a run goes on with beside the parameters: optimiser, counts, multiplier, random state; as bytes."""
-        return packed(
-            {
-                "optimizer": None if self.optimizer is None else self.optimizer.state_dict(),
-                "counts": [self.steps, self.calls, self.skipped_rows, self.skipped_terms, self.inner.skipped],
-                "estimate": self.estimate,
-                "limit": None if self.limit is None else self.limit.state(),
-                "random": self._random,
-                "follower": self.follower.state(),
-            }
-        )
+        """Return what a run goes on with besides the parameters, as bytes; no rows of z or s are in it."""
+        state = {
+            "optimizer": None if self.optimizer is None else self.optimizer.state_dict(),
+            "counts": [self.steps, self.calls, self.skipped_rows, self.skipped_steps, self.inner_steps],
+            "numbers": [self.lag, self.estimate],
+            "limit": None if self.limit is None else self.limit.state(),
+            "random": self._random,
+        }
+        buffer = io.BytesIO()
+        torch.save(state, buffer)
+        return torch.frombuffer(bytearray(buffer.getvalue()), dtype=torch.uint8)
 
     def set_extra_state(self, bytes_: Tensor) -> None:
-        """Take over what ``get_extra_state`` gave."""
-        state = unpacked(bytes_)
+        """Take over what ``get_extra_state`` returned."""
+        state = torch.load(io.BytesIO(bytes_.cpu().numpy().tobytes()), weights_only=True)
+        if "numbers" not in state:
+            raise ValueError("the checkpoint of this regularizer was written by infoknife 0.1; train it again with 0.2")
         if self.optimizer is not None and state["optimizer"] is not None:
             self.optimizer.load_state_dict(state["optimizer"])
-        self.steps, self.calls, self.skipped_rows, self.skipped_terms, self.inner.skipped = state["counts"]
-        self.estimate, self._random = state["estimate"], state["random"].cpu()
+        self.steps, self.calls, self.skipped_rows, self.skipped_steps, self.inner_steps = state["counts"]
+        self.lag, self.estimate = state["numbers"]
+        self._random = state["random"].cpu()
         if self.limit is not None and state["limit"] is not None:
             self.limit.restore(state["limit"])
-        self.follower.restore(state["follower"])
 
     def extra_repr(self) -> str:
         """Mode and aim, for ``repr``."""
@@ -259,60 +252,85 @@ class Regularizer(nn.Module):
             return f"mode={self.mode!r}, {'at_most' if self.limit.sign > 0 else 'at_least'}={self.limit.bound}"
         return f"mode={self.mode!r}, maximize={self.sign < 0}, weight={self.weight}"
 
-    def _value(self, z: Tensor, s: Any) -> Tensor | None:
-        """The estimate, with frozen parameters; None where it is not finite."""
-        rows = self._rows(z, s, detach=False)
-        if rows is None:
-            return None
-        if self.training:
-            self._start(tuple(row.detach() for row in rows))
-        with self._isolated():
-            estimator, guards = self._unbiased(z), [guarded(row, self._skip) for row in rows]
-            value: Tensor = self._term(estimator, *guards)
-        if math.isfinite(value.item()):
-            return value
-        self.skipped_terms += 1
-        return None
+    def _round(self, rows: Rows) -> Tensor:
+        """Take the inner steps of a round, on half of the rows at times to see what that gains on the others."""
+        if self.mode == "joint":
+            return self._learn(rows)[0]
+        if self.steps % PERIOD == 0 and len(rows[0]) >= 4:
+            self._measure_lag(rows)
+        loss = self._descend(rows)
+        for _ in range(self.inner_steps - 1):
+            self._descend(rows)
+        return loss
 
-    def _term(self, estimator: Estimator, z: Tensor, *s: Tensor) -> Tensor:
-        if self.expected and isinstance(estimator, ClassDensities):
-            return estimator.expected(z).mean()
-        term: Tensor = estimator(z, *s)
-        return term
+    def _measure_lag(self, rows: Rows) -> None:
+        seen, unseen = tuple(row[::2] for row in rows), tuple(row[1::2] for row in rows)
+        with torch.no_grad():
+            before = _loss(self.estimator, unseen)
+        for _ in range(self.inner_steps):
+            self._descend(seen)
+        with torch.no_grad():
+            gain = (before - _loss(self.estimator, unseen)).item()
+        if not math.isfinite(gain):
+            return
+        self.lag += SMOOTHING * (gain - self.lag)
+        if gain > MORE:
+            self.inner_steps = min(2 * self.inner_steps, self.max_inner_steps)
+        elif gain < FEWER:
+            self.inner_steps = max(self.inner_steps // 2, self.min_inner_steps)
 
-    def _skip(self, rows: int) -> None:
-        self.skipped_rows += rows
+    def _descend(self, rows: Rows) -> Tensor:
+        """A step of the estimator's optimiser, unless something is not finite; no gradient stays behind."""
+        loss, learned = self._learn(rows)
+        if learned and self.optimizer is not None:
+            self.optimizer.step()
+        self.estimator.zero_grad(set_to_none=True)
+        return loss
 
-    def _unbiased(self, z: Tensor) -> Estimator:
-        """The estimator for rows z, as it was before it learned from them if it has."""
-        if self._before is not None and self.training and torch.is_grad_enabled():
-            known, before = self._before  # which keeps the rows, so that no others can stand in their place
-            if known.data_ptr() == z.data_ptr() and known.shape == z.shape:
-                return before
-        return frozen(self.estimator)
+    @torch.enable_grad()
+    def _learn(self, rows: Rows) -> tuple[Tensor, bool]:
+        """Leave gradients of the estimator's loss; none where they or the loss are not finite."""
+        loss = _loss(self.estimator, rows)
+        if not loss.requires_grad:
+            return loss.detach(), False
+        loss.backward()
+        sums = [parameter.grad.sum() for parameter in self.estimator.parameters() if parameter.grad is not None]
+        if math.isfinite(torch.stack([loss.detach(), *sums]).sum().item()):
+            return loss.detach(), True
+        self.skipped_steps += 1
+        self.estimator.zero_grad(set_to_none=True)
+        return loss.detach(), False
 
-    def _rows(self, z: Any, s: Any, detach: bool = True) -> Rows | None:
-        """The rows that are finite; None if there are none. All other checks are the estimator's."""
+    def _penalized(self, still: Estimator) -> bool:
+        return self.penalty and isinstance(still, MutualInformation)
+
+    def _guarded(self, rows: Tensor) -> Tensor:
+        """The same rows (N, ...); one whose gradient is not finite gets none."""
+        if not rows.requires_grad:
+            return rows
+        rows = rows.view_as(rows)
+        rows.register_hook(partial(_finite_gradient, self))
+        return rows
+
+    def _rows(self, z: Any, s: Any, count: bool = False) -> Rows | None:
+        """The rows that are finite, checked otherwise; None if there are none."""
         if s is None and isinstance(self.estimator, MutualInformation):
             raise ValueError("s is missing; expected one row of it for each of z, as the estimator measures I(z; s)")
-        rows = [tensor(z, "z")] if s is None else [tensor(z, "z"), tensor(s, "s")]
-        if len({row.shape[:1] for row in rows}) > 1:
-            raise ValueError(f"s has shape {tuple(rows[1].shape)}; expected as many rows as z, {tuple(rows[0].shape)}")
-        rows = [row.detach() for row in rows] if detach else rows
-        if all(math.isfinite(row.detach().sum().item()) for row in rows):
+        rows = [row for row in self.estimator.shaped(z, s, ("z", "s")) if row is not None]
+        classes = (None, self.estimator.classes)
+        finite = finite_rows(*zip(rows, ("z", "s"), classes, strict=False))
+        if finite is None:
             return tuple(rows)
-        finite = torch.stack([torch.isfinite(row.detach()).reshape(len(row), -1).all(1) for row in rows]).all(0)
-        if detach:
-            self.skipped_rows += int((~finite).sum())
+        self.skipped_rows += int((~finite).sum()) if count else 0
         return tuple(row[finite] for row in rows) if bool(finite.any()) else None
 
     def _start(self, rows: Rows) -> None:
-        if self.start_from_data and not bool(self.estimator.initialized):
+        if not self.estimator.initialized:
             self.initialize(*rows)
 
-    def _look(self, rows: Rows, always: bool = False) -> None:
-        """Measure rows that nothing was learned from yet, at times or always, and tell the limit."""
-        if self.limit is None and self.steps % PERIOD and not always:
+    def _measure_fresh(self, rows: Rows) -> None:
+        """Measure rows that nothing was learned from yet, at times or for a limit always."""
+        if self.limit is None and self.steps % PERIOD:
             return
         with torch.no_grad():
             value = frozen(self.estimator)(*rows).item()
@@ -327,10 +345,10 @@ class Regularizer(nn.Module):
             return self.limit.weight
         return checked_number(self.weight(self.calls), "weight(calls)") if callable(self.weight) else self.weight
 
-    def _count(self) -> None:
-        """End a round; warn about what a run should not go on with unseen."""
+    def _end_round(self) -> None:
+        """Count a round; warn about what a run should not go on with unseen."""
         self.steps += 1
-        if not self.warn:
+        if not self.warn or self.steps % PERIOD:
             return
         for kind, message in self.health().findings.items():
             last = self._warned.get(kind, -WARN_EVERY)
@@ -354,6 +372,85 @@ class Regularizer(nn.Module):
                 self.estimator.eval()
 
 
+def frozen(module: Module) -> Module:
+    """Return a module in evaluation mode with copies of the parameters, which need no gradient and nobody moves.
+
+    What is computed with it can be differentiated later, even by parts that compute again in the backward pass.
+
+    Example:
+        >>> layer = nn.Linear(2, 2)
+        >>> still = frozen(layer)
+        >>> _ = nn.init.zeros_(layer.bias)
+        >>> still.training, still.bias.requires_grad, bool((still.bias != layer.bias).any())
+        (False, False, True)
+    """
+    twin = copy.copy(module)
+    twin.__dict__ = {**module.__dict__, "training": False}
+    copies: Any = {name: None if p is None else p.detach().clone() for name, p in module._parameters.items()}
+    twin._parameters = copies
+    twin._buffers = dict(module._buffers)
+    twin._modules = {name: None if child is None else frozen(child) for name, child in module._modules.items()}
+    return twin
+
+
+def _loss(estimator: Estimator, rows: Rows) -> Tensor:
+    loss: Tensor = estimator.loss(*rows) if isinstance(estimator, MutualInformation) else estimator(*rows)
+    return loss
+
+
+def _finite_gradient(regularizer: Regularizer, gradient: Tensor | None) -> Tensor | None:
+    """The gradient of rows (N, ...), zero for a row where it is not finite; such rows are counted."""
+    if gradient is None or math.isfinite(gradient.sum().item()):  # None: autograd's word for no gradient at all
+        return gradient
+    rows = (~torch.isfinite(gradient)).reshape(len(gradient), -1).any(1)
+    regularizer.skipped_rows += int(rows.sum())
+    return gradient.masked_fill(rows.reshape(-1, *[1] * (gradient.ndim - 1)), 0.0)
+
+
+def _optimizer(
+    estimator: Estimator, optimizer: Optimizer | Callable[..., Optimizer] | None, lr: float | None, mode: str
+) -> Optimizer | None:
+    """The optimiser of an estimator; None if another one moves it or there is nothing to move."""
+    if mode == "joint":
+        if optimizer is not None or lr is not None:
+            raise ValueError(
+                "optimizer or lr is set with mode='joint'; expected neither: your one optimiser holds the "
+                "regularizer's parameters as well. Use mode='alternate' for an optimiser of its own"
+            )
+        return None
+    if isinstance(optimizer, Optimizer):
+        return _own(optimizer, estimator, lr)
+    if optimizer is not None and not callable(optimizer):
+        raise TypeError(f"optimizer is {optimizer!r}; expected a class such as torch.optim.Adam, or a built optimizer")
+    rate: Any = estimator.rate if lr is None else lr
+    if isinstance(rate, bool) or not isinstance(rate, Real):
+        raise TypeError(f"lr is {rate!r}; expected a number")
+    if not 0 < float(rate) < math.inf:
+        raise ValueError(f"lr is {rate}; expected a finite number above 0")
+    groups = getattr(estimator, "parameter_groups", None)
+    params = groups(rate) if callable(groups) else [{"params": list(estimator.parameters()), "lr": rate}]
+    held = [parameter for group in params for parameter in group["params"]]
+    if not held:
+        return None
+    if optimizer is not None:
+        return optimizer(params, lr=rate)
+    return torch.optim.Adam(params, lr=rate, fused=all(parameter.device.type in FUSED for parameter in held))
+
+
+def _own(optimizer: Optimizer, estimator: nn.Module, lr: float | None) -> Optimizer:
+    """A built optimiser, if it holds parameters of the estimator alone."""
+    if lr is not None:
+        raise ValueError(f"lr is {lr} besides a built optimizer, which has its own; leave one of them out")
+    own = set(estimator.parameters())
+    foreign = sum(parameter not in own for group in optimizer.param_groups for parameter in group["params"])
+    if foreign:
+        raise ValueError(
+            f"optimizer holds {foreign} parameters that are not the estimator's, and would move them in the inner "
+            "step; expected one built from estimator.parameters() alone, or mode='joint' for one optimiser over both"
+        )
+    return optimizer
+
+
 def _limit(at_most: float | None, at_least: float | None, maximize: bool, weight: Weight) -> Limit | None:
     if at_most is None and at_least is None:
         return None
@@ -364,7 +461,7 @@ def _limit(at_most: float | None, at_least: float | None, maximize: bool, weight
         )
     if callable(weight) or weight == 0:
         raise ValueError(
-            "weight is a schedule or 0 beside a limit; expected a positive number, where the multiplier starts"
+            "weight is a schedule or 0 besides a limit; expected a positive number, where the multiplier starts"
         )
     return Limit(at_most, 1, weight) if at_most is not None else Limit(at_least, -1, weight)
 

@@ -6,8 +6,8 @@ from infoknife import mi
 from infoknife.densities import KNIFE
 from infoknife.experiments import get, select
 from infoknife.experiments.trial import Desk
-from infoknife.information import MutualInformation
-from infoknife.information.difference import Difference, JointDifference
+from infoknife.estimators import MutualInformation
+from infoknife.estimators.difference import Difference, JointDifference
 
 METHODS = ("knife", "doe", "club", "infonce", "mine", "nwj")
 FIGURES = ["fig3-gaussian", "fig3-cubic", "fig3-uniform"]

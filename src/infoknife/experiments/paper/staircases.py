@@ -9,7 +9,7 @@ import torch
 from infoknife.experiments.experiment import Experiment
 from infoknife.experiments.protocol import climb, climbed, seeded
 from infoknife.experiments.trial import Arguments, Outcome, Watch
-from infoknife.information import MutualInformation, mi
+from infoknife.estimators import MutualInformation, mi
 from infoknife.tasks import Staircase
 
 __all__ = ["CUBIC", "GAUSSIAN", "TUBA", "UNIFORM"]

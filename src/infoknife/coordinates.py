@@ -1,0 +1,626 @@
+r"""Coordinates: invertible maps with exact log-determinants, fitted in closed form, moved by ``observe`` alone.
+
+With $u = T(x)$, $\log p_X(x) = \log p_U(u) + \log|\det T'(x)|$. Densities and estimators work in such coordinates, so
+that $h(aX + b) = h(X) + \log|a|$ holds to rounding, and two densities in different coordinates can be compared.
+
+Everything stands on running statistics. All rows count alike until ``MEMORY`` of them were seen; older ones then
+fade. Entries far outside are clipped before they count, rows that are not finite are left out, and both are counted.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Self, final
+
+import torch
+from torch import Tensor, nn
+
+from infoknife.inputs import check_count, matrix
+
+MEMORY = 8192  # rows that count in a running average; twice as many batches follow half as fast, with half the noise
+FAR = 10.0  # standard deviations beyond which an entry is an outlier: no light tail reaches there
+TRIMMED = 0.01  # part of the first rows, on either side, that does not decide where outliers begin
+Z_SCORE = 4.0  # standard errors beyond which a change is not chance: once in 30,000 looks
+CLOSE = 3e-3  # smallest gap between two knots, as a part of the gaps around them: only ties ever come so close
+
+
+class Transform(nn.Module, ABC):
+    """An invertible map of (N, dim), perhaps given a condition, with its log-determinant in nats.
+
+    ``forward`` and ``inverse`` change nothing. ``observe`` is the only place where a map follows data; ``initialize``
+    forgets what was seen and observes.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = check_count("dim", dim)
+
+    @abstractmethod
+    def forward(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Map x (N, dim) to u (N, dim); also return the log-determinant of the map, () or (N,)."""
+
+    @abstractmethod
+    def inverse(self, u: Tensor, given: Tensor | None = None) -> Tensor:
+        """Map u (N, dim) back to x."""
+
+    @abstractmethod
+    def observe(self, x: Tensor, given: Tensor | None = None) -> None:
+        """Let the map follow the rows of x (N, dim); buffers are replaced, never overwritten."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Forget all rows that were seen."""
+
+    def initialize(self, x: Any, given: Tensor | None = None) -> Self:
+        """Fit the map to the rows of x (N, dim): forget everything, then observe them."""
+        x = matrix(x, "x", dim=self.dim).detach()
+        self.reset()
+        self.observe(x, given)
+        return self
+
+
+@final
+class Identity(Transform):
+    """The map that does nothing: the coordinates of the data, as the paper has them.
+
+    Example:
+        >>> Identity(2)(torch.ones(1, 2))
+        (tensor([[1., 1.]]), tensor(0.))
+    """
+
+    def forward(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return x and a log-determinant of zero."""
+        return x, x.new_zeros(())
+
+    def inverse(self, u: Tensor, given: Tensor | None = None) -> Tensor:
+        """Return u."""
+        return u
+
+    def observe(self, x: Tensor, given: Tensor | None = None) -> None:
+        """Do nothing."""
+
+    def reset(self) -> None:
+        """Do nothing."""
+
+
+class Moments(nn.Module):
+    """Running mean and covariance of columns, in double precision and in units of the first rows.
+
+    Args:
+        columns: How many columns.
+        full: Whether all covariances are kept, or the variances alone.
+
+    Attributes:
+        mean: Means (c,), in units.
+        covariance: Covariances (c, c), or variances (c,), in units.
+        rows: How many rows count.
+        noise: The sum of the squared weights of all rows: one over the effective number of rows.
+        outliers: How many rows had an entry that was clipped, or were left out.
+
+    Example:
+        >>> moments = Moments(1)
+        >>> moments.observe(torch.tensor([[1.0], [3.0]]))
+        >>> moments.origin + moments.unit * moments.mean, moments.effective_rows.item()
+        (tensor([2.], dtype=torch.float64), 2.0)
+    """
+
+    origin: Tensor
+    unit: Tensor
+    mean: Tensor
+    covariance: Tensor
+    rows: Tensor
+    noise: Tensor
+    outliers: Tensor
+
+    def __init__(self, columns: int, full: bool = True) -> None:
+        super().__init__()
+        self.columns, self.full = columns, full
+        double = {"dtype": torch.double}
+        for name in ("origin", "unit", "mean"):
+            self.register_buffer(name, torch.zeros(columns, **double))
+        self.register_buffer("covariance", torch.eye(columns, **double) if full else torch.ones(columns, **double))
+        for name in ("rows", "noise", "outliers"):
+            self.register_buffer(name, torch.zeros((), **double))
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all rows."""
+        self.origin, self.unit = torch.zeros_like(self.origin), torch.ones_like(self.unit)
+        self.mean, self.rows = torch.zeros_like(self.mean), torch.zeros_like(self.rows)
+        one = torch.ones_like(self.origin)
+        self.covariance = one.diag() if self.full else one
+        self.noise, self.outliers = torch.ones_like(self.noise), torch.zeros_like(self.outliers)
+
+    @property
+    def effective_rows(self) -> Tensor:
+        """As many rows of equal weight would have the same sampling error."""
+        return 1 / self.noise
+
+    def observe(self, x: Tensor) -> None:
+        """Take the rows of x (N, c) into the moments."""
+        x = x.detach().double()
+        finite = torch.isfinite(x).all(1)
+        good = finite.to(x)
+        n = good.sum()
+        first = self.rows == 0
+        origin, unit = _robust_scale(torch.where(finite[:, None], x, torch.nan))
+        self.origin, self.unit = torch.where(first, origin, self.origin), torch.where(first, unit, self.unit)
+        w = torch.where(finite[:, None], (x - self.origin) / self.unit, self.mean)
+        w, far = self._clipped(w)
+        rows = torch.where(first, n, (self.rows + n).clamp_max(MEMORY)).clamp_min(1e-300)
+        step = (n / rows).clamp_max(1.0)
+        mean = (good[:, None] * w).sum(0) / n.clamp_min(1)
+        gap, centred = mean - self.mean, (w - mean) * good[:, None]
+        if self.full:
+            own, between = centred.T @ centred, torch.outer(gap, gap)
+        else:
+            own, between = centred.square().sum(0), gap.square()
+        moved = torch.lerp(self.covariance, own / n.clamp_min(1), step) + step * (1 - step) * between
+        self.mean, self.covariance = self.mean + step * gap, torch.where(n > 0, moved, self.covariance)
+        self.noise = torch.where(n > 0, (1 - step) ** 2 * self.noise + step**2 / n.clamp_min(1), self.noise)
+        self.rows = torch.maximum(self.rows, torch.zeros_like(rows)) if x.shape[0] == 0 else rows
+        self.outliers = self.outliers + (far | ~finite).sum()
+
+    def _clipped(self, w: Tensor) -> tuple[Tensor, Tensor]:
+        """Clip entries (N, c) that are far outside; also return which rows have one (N,)."""
+        variance = self.covariance.diagonal() if self.full else self.covariance
+        reach = FAR * torch.where(variance > 0, variance, 1.0).sqrt()
+        away = w - self.mean
+        return self.mean + away.clamp(-reach, reach), (away.abs() > reach).any(1)
+
+    def scale(self, columns: slice = slice(None)) -> Tensor:
+        """Standard deviations of some columns in units; one for a column that never varied."""
+        variance = (self.covariance.diagonal() if self.full else self.covariance)[columns]
+        floor = torch.finfo(torch.double).eps * (1 + self.mean[columns].square())
+        return torch.where(variance > floor, variance, torch.ones_like(variance)).sqrt()
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Move to another device; a change of precision does not reach the statistics."""
+        super()._apply(fn, recurse)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = buffer.double()
+        return self
+
+
+class Affine(Transform):
+    r"""$u = L\,(x - b - B^\top \phi)$ with the features $\phi$ of a condition, from running moments.
+
+    A *steady* map stays as it is while the data stay: it moves when that makes the rows seen more likely by more
+    than fitting noise explains, $2 n\,\Delta > k + z \sqrt{2k}$ nats for k free numbers and z of ``Z_SCORE``. The
+    noise of batches then does not blur a density with narrow structure. Otherwise it moves with every batch.
+    """
+
+    moments: Moments
+    shift: Tensor
+    log_det: Tensor
+    placed: Tensor
+
+    def __init__(self, dim: int, steady: bool) -> None:
+        super().__init__(dim)
+        self.steady = steady
+        self.register_buffer("shift", torch.zeros(dim))
+        self.register_buffer("log_det", torch.zeros(()))
+        self.register_buffer("placed", torch.tensor(False))  # whether the map was ever fitted
+
+    def reset(self) -> None:
+        """Forget all rows that were seen."""
+        self.moments.reset()
+        self.placed = torch.zeros_like(self.placed)
+
+    def _move(self, gain: Tensor, numbers: int, **maps: Tensor) -> None:
+        """Replace the buffers that make up the map where that gains enough nats per row."""
+        enough = numbers + Z_SCORE * math.sqrt(2 * numbers)
+        moves = ~self.placed | (2 * gain > enough * self.moments.noise)
+        moves = moves if self.steady else torch.ones_like(moves)
+        for name, value in maps.items():
+            old = getattr(self, name)
+            setattr(self, name, torch.where(moves, value.to(old.dtype), old))
+        self.placed = torch.ones_like(self.placed)
+
+
+@final
+class Standardize(Affine):
+    r"""Centre and scale every column: $u = (x - \mu) / \sigma$.
+
+    Args:
+        dim: Number of columns.
+        steady: Whether the map stays while the data stay.
+
+    Example:
+        >>> x = torch.tensor([[1.0], [3.0]])
+        >>> u, log_det = Standardize(1).initialize(x)(x)
+        >>> u.flatten(), log_det
+        (tensor([-1.,  1.]), tensor(-0.))
+    """
+
+    scale: Tensor
+
+    def __init__(self, dim: int, steady: bool = True) -> None:
+        super().__init__(dim, steady)
+        self.moments = Moments(dim, full=False)
+        self.register_buffer("scale", torch.ones(dim))
+
+    def forward(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Map x (N, dim); the log-determinant is minus the sum of the log-scales."""
+        return (x - self.shift.to(x.dtype)) / self.scale.to(x.dtype), self.log_det.to(x.dtype)
+
+    def inverse(self, u: Tensor, given: Tensor | None = None) -> Tensor:
+        """Map u (N, dim) back."""
+        return u * self.scale.to(u.dtype) + self.shift.to(u.dtype)
+
+    def observe(self, x: Tensor, given: Tensor | None = None) -> None:
+        """Follow mean and variance of the rows of x (N, dim)."""
+        moments = self.moments
+        moments.observe(x)
+        shift, scale = moments.origin + moments.unit * moments.mean, moments.unit * moments.scale()
+        ratio = (scale / self.scale.double()).square()
+        off = ((shift - self.shift.double()) / self.scale.double()).square()
+        gain = 0.5 * (ratio + off - 1 - ratio.log()).sum()
+        self._move(gain, 2 * self.dim, shift=shift, scale=scale, log_det=-scale.log().sum())
+
+
+@final
+class Regression(Affine):
+    r"""What a linear regression on a condition leaves, whitened: $u = L\,(x - b - B^\top \phi)$.
+
+    $B$ and the lower-triangular $L$ follow from the running second moments of $(\phi, x)$. Sampling noise in them is
+    removed where its size is known: correlations are shrunk by the oracle-approximating rule (Chen et al., 2010), and
+    the canonical correlations of x and $\phi$ by the rule that is optimal for a matrix in white noise (Gavish &
+    Donoho, 2017) of variance one over the effective number of rows. Where the condition says nothing, $B$ is zero.
+
+    Args:
+        dim: Number of columns of x.
+        features: Number of features of the condition; 0 for whitening alone.
+        steady: Whether the map stays while the data stay.
+
+    Example:
+        >>> phi, noise = torch.randn(2, 5000, 2, generator=torch.Generator().manual_seed(0))
+        >>> x = phi.cumsum(1) + noise
+        >>> u, log_det = Regression(2, features=2).initialize(x, phi)(x, phi)
+        >>> bool((u.T.cov() - torch.eye(2)).abs().max() < 0.05), round(log_det.item(), 1)
+        (True, 0.0)
+    """
+
+    slope: Tensor
+    factor: Tensor
+
+    def __init__(self, dim: int, features: int = 0, steady: bool = True) -> None:
+        super().__init__(dim, steady)
+        self.features = features
+        self.moments = Moments(features + dim)
+        self.register_buffer("slope", torch.zeros(features, dim))
+        self.register_buffer("factor", torch.eye(dim))
+
+    def forward(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Map x (N, dim) given features (N, features); the log-determinant is that of L."""
+        u = (x - self._expected(x, given)) @ self.factor.to(x.dtype).T
+        return u, self.log_det.to(x.dtype)
+
+    def inverse(self, u: Tensor, given: Tensor | None = None) -> Tensor:
+        """Map u (N, dim) back, given as many rows of the features."""
+        factor = self.factor.to(u.dtype)
+        return torch.linalg.solve_triangular(factor.T, u, upper=True, left=False) + self._expected(u, given)
+
+    def _expected(self, like: Tensor, given: Tensor | None) -> Tensor:
+        shift = self.shift.to(like.dtype)
+        return shift if given is None or not self.features else torch.addmm(shift, given.to(like.dtype), self.slope.to(like.dtype))
+
+    def observe(self, x: Tensor, given: Tensor | None = None) -> None:
+        """Follow the second moments of the rows of x (N, dim) and of the features (N, features)."""
+        f, moments = self.features, self.moments
+        moments.observe(x if given is None or not f else torch.cat([given.to(x.dtype), x], 1))
+        S, rows = moments.covariance, moments.effective_rows
+        own, log_own = precision_factor(S[f:, f:], rows)
+        slope, factor, log_det = torch.zeros_like(S[:f, f:]), own, log_own
+        if f:
+            of_features, _ = precision_factor(S[:f, :f], rows)
+            U, s, Vh = _svd(of_features @ S[:f, f:] @ own.T)
+            s = shrink_correlations(s, f, self.dim, rows)
+            slope = (of_features.T @ (U * s) @ Vh) @ _solve_lower(own, None).T  # to x in units
+            rest = torch.eye(self.dim).to(S) - (Vh.T * s.square()) @ Vh
+            inner, log_inner = precision_factor(rest, None)
+            factor, log_det = inner @ own, log_own + log_inner
+        self._settle(slope, factor, log_det)
+
+    def _settle(self, slope: Tensor, factor: Tensor, log_det: Tensor) -> None:
+        """Bring a map in units of the moments back to those of the data, and move to it."""
+        f, moments = self.features, self.moments
+        unit, origin = moments.unit, moments.origin
+        slope = slope * unit[f:] / unit[:f, None]
+        shift = (origin + unit * moments.mean)[f:] - (origin + unit * moments.mean)[:f] @ slope
+        factor, log_det = factor / unit[f:], log_det - unit[f:].log().sum()
+        gain = self._loss() + log_det - 0.5 * self.dim if self.steady else log_det
+        self._move(gain, self._numbers, shift=shift, slope=slope, factor=factor, log_det=log_det)
+
+    @property
+    def _numbers(self) -> int:
+        return self.dim * (self.features + 1) + self.dim * (self.dim + 1) // 2
+
+    def _loss(self) -> Tensor:
+        """Mean of minus the log-density of a standard normal u, less its constant, of the rows seen by this map."""
+        f, moments = self.features, self.moments
+        unit, mean = moments.unit, moments.origin + moments.unit * moments.mean
+        back = torch.cat([-self.slope.double().T, torch.eye(self.dim).to(unit)], 1)  # d (f + d)
+        back = self.factor.double() @ back
+        off = back @ mean - self.factor.double() @ self.shift.double()
+        scaled = back * unit
+        return 0.5 * ((scaled @ moments.covariance * scaled).sum() + off.square().sum()) - self.log_det.double()
+
+
+def Whiten(dim: int, steady: bool = True) -> Regression:  # noqa: N802  # a kind of transform to its caller
+    r"""Make a map that removes correlations: $u = L\,(x - \mu)$ with $L \Sigma L^\top = I$.
+
+    Example:
+        >>> x = torch.randn(1000, 2, generator=torch.Generator().manual_seed(0)).cumsum(1)
+        >>> u, log_det = Whiten(2).initialize(x)(x)
+        >>> bool((u.T.cov() - torch.eye(2)).abs().max() < 0.01)
+        True
+    """
+    return Regression(dim, 0, steady)
+
+
+class Monotone(Transform):
+    """A monotone map of every column by itself."""
+
+    @abstractmethod
+    def map(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Map x (N, dim) to u; also return the log-slopes (N, dim)."""
+
+    def forward(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Map x (N, dim); the log-determinant (N,) is the sum of the log-slopes."""
+        u, log_slopes = self.map(x)
+        return u, log_slopes.sum(1)
+
+
+@final
+class RankNormal(Monotone):
+    r"""Map every column to a standard normal by its running quantiles: $u = \Phi^{-1}(F(x))$, piecewise linear.
+
+    The map runs through knots, the quantiles of the data at evenly spaced points of the normal scale, and beyond them
+    bends from a straight line to a logarithm. It is rank-based: heavy tails, skew and bounded supports become easy,
+    and mutual information does not change.
+
+    Args:
+        dim: Number of columns.
+        knots: Number of knots.
+        reach: Where the outermost knots are, in standard deviations; 2.6 is what a batch of 128 still shows.
+
+    Example:
+        >>> x = torch.randn(5000, 1, generator=torch.Generator().manual_seed(0)) ** 3
+        >>> u, _ = RankNormal(1).initialize(x)(x)
+        >>> bool((u.std() - 1).abs() < 0.05)
+        True
+    """
+
+    normal: Tensor
+    quantiles: Tensor
+    rows: Tensor
+
+    def __init__(self, dim: int, knots: int = 27, reach: float = 2.6) -> None:
+        super().__init__(dim)
+        self.gap = 2 * reach / (knots - 1)
+        self.register_buffer("normal", torch.linspace(-reach, reach, knots))
+        self.register_buffer("quantiles", self.normal.repeat(dim, 1))  # dim Q
+        self.register_buffer("rows", torch.zeros((), dtype=torch.double))
+
+    def reset(self) -> None:
+        """Forget all rows that were seen."""
+        self.rows = torch.zeros_like(self.rows)
+
+    def map(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Map x (N, dim) to u; also return the log-slopes (N, dim)."""
+        columns, quantiles = x.t().contiguous(), self.quantiles.to(x.dtype)
+        left = torch.searchsorted(quantiles[:, 1:-1].contiguous(), columns.detach())  # dim N
+        slopes = self.gap / quantiles.diff()
+        bases = self.normal[:-1].to(x.dtype) - quantiles[:, :-1] * slopes
+        slope = slopes.gather(1, left)
+        inside = torch.minimum(torch.maximum(columns, quantiles[:, :1]), quantiles[:, -1:])
+        beyond = (columns - inside) * slope
+        u = torch.addcmul(bases.gather(1, left), inside, slope) + beyond.asinh()
+        return u.t(), (slope / torch.hypot(torch.ones_like(beyond), beyond)).log().t()
+
+    def inverse(self, u: Tensor, given: Tensor | None = None) -> Tensor:
+        """Map u (N, dim) back."""
+        columns, quantiles, normal = u.t().contiguous(), self.quantiles.to(u.dtype), self.normal.to(u.dtype)
+        left = torch.searchsorted(normal[1:-1].contiguous(), columns.detach())
+        widths = quantiles.diff() / self.gap
+        bases = quantiles[:, :-1] - normal[:-1] * widths
+        inside = torch.minimum(torch.maximum(columns, normal[0]), normal[-1])
+        x = inside + (columns - inside).sinh()
+        return torch.addcmul(bases.gather(1, left), x, widths.gather(1, left)).t()
+
+    def standardize(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Centre x (N, dim) by the median and scale it by half the distance of two middle quantiles: u, and the scale.
+
+        Unlike mean and standard deviation these exist for every distribution and move smoothly with the batches.
+        """
+        scale = self._width().to(x.dtype)
+        return (x - self.quantiles[:, len(self.normal) // 2].to(x.dtype)) / scale, scale
+
+    def observe(self, x: Tensor, given: Tensor | None = None) -> None:
+        """Move the quantiles towards those of the rows of x (N, dim), in logarithms far out: tails may be heavy."""
+        x = x.detach().to(self.quantiles.dtype)
+        finite = torch.isfinite(x).all(1)
+        n = finite.sum()
+        x = torch.where(finite[:, None], x, torch.nan)
+        batch = self._quantiles_of(x, n)
+        first, middle = self.rows == 0, len(self.normal) // 2
+        rows = torch.where(first, n, (self.rows + n).clamp_max(MEMORY)).clamp_min(1)
+        told = (batch[:, -1:] > batch[:, :1]) & (n > 1)  # a column that stands still in a batch says nothing
+        batch = torch.where(told, batch, self.quantiles)
+        centre, reach = self.quantiles[:, middle : middle + 1], self.quantiles[:, -1:] - self.quantiles[:, :1]
+        scale = torch.maximum(self._width().unsqueeze(-1), reach * 1e-6)
+        old, new = ((self.quantiles - centre) / scale).asinh_(), ((batch - centre) / scale).asinh_()
+        moved = torch.lerp(old, new, (n / rows).to(old.dtype)).sinh_() * scale + centre
+        self.quantiles = torch.where(first, self._start(batch, told, x), self._increasing(moved, x))
+        self.rows = torch.where(n > 0, rows, self.rows).double()
+
+    def _start(self, batch: Tensor, told: Tensor, x: Tensor) -> Tensor:
+        """Quantiles of the first rows; a column that stands still has a scale of its own size, at least one."""
+        place = torch.nan_to_num(x, nan=-torch.inf).amax(0).unsqueeze(-1)
+        place = torch.where(torch.isfinite(place), place, 0.0)
+        still = place + self.normal.to(x.dtype) * place.abs().clamp_min(1.0)
+        return torch.where(told, self._increasing(batch, x), still)
+
+    def _quantiles_of(self, x: Tensor, n: Tensor) -> Tensor:
+        """Quantiles (dim, Q) of the n finite rows of x (N, dim) at the knots' levels; others are NaN."""
+        ordered = x.t().sort(-1).values  # NaN last
+        place = (torch.special.ndtr(self.normal.to(x.dtype)) * n - 0.5).clamp_min(0)
+        place = torch.minimum(place, (n - 1).clamp_min(0).to(place))  # Q
+        below = torch.minimum(place.long(), (n - 2).clamp_min(0))
+        above = torch.minimum(below + 1, (n - 1).clamp_min(0))
+        values = torch.lerp(ordered[:, below], ordered[:, above], place - below)
+        return torch.nan_to_num(values, nan=0.0)
+
+    def _increasing(self, quantiles: Tensor, x: Tensor) -> Tensor:
+        spread = _nan_std(x).unsqueeze(-1) * (self.gap / CLOSE)  # where all are the same: standardise
+        return _apart(quantiles, spread)
+
+    def _width(self) -> Tensor:
+        """Half the distance (dim,) of the quantiles at minus and plus one on the normal scale, or next to them."""
+        middle = len(self.normal) // 2
+        wide = min(middle, max(1, round(1 / self.gap)))
+        return (self.quantiles[:, middle + wide] - self.quantiles[:, middle - wide]) / (2 * wide * self.gap)
+
+
+@final
+class Features(nn.Module):
+    r"""What a density sees of a continuous condition: $\phi$, its columns standardised, and made normal by rank.
+
+    Both forms together let one linear map see relations in either; standardised values then end at ``FAR``.
+
+    Args:
+        dim: Number of columns g of the condition.
+        ranks: Whether the columns come in both forms, 2 g features, or standardised alone.
+
+    Example:
+        >>> Features(3)(torch.zeros(5, 3)).shape
+        torch.Size([5, 6])
+    """
+
+    def __init__(self, dim: int, ranks: bool = True) -> None:
+        super().__init__()
+        self.out = 2 * dim if ranks else dim
+        self.raw, self.ranks = Standardize(dim), RankNormal(dim) if ranks else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x (N, g) to features (N, out)."""
+        raw: Tensor = self.raw(x)[0]
+        return raw if self.ranks is None else torch.cat([raw.clamp(-FAR, FAR), self.ranks.map(x)[0]], 1)
+
+    def observe(self, x: Tensor) -> None:
+        """Follow the rows of x (N, g)."""
+        self.raw.observe(x)
+        if self.ranks is not None:
+            self.ranks.observe(x)
+
+    def reset(self) -> None:
+        """Forget all rows that were seen."""
+        self.raw.reset()
+        if self.ranks is not None:
+            self.ranks.reset()
+
+
+def precision_factor(covariance: Tensor, rows: Tensor | float | None) -> tuple[Tensor, Tensor]:
+    r"""Return the lower-triangular L with $L \Sigma L^\top = I$ for a covariance (d, d), and its log-determinant.
+
+    The one rule of regularisation: a column that never varied has variance one; correlations are shrunk towards none
+    as far as so many rows suggest (``shrunk``), and in any case by the rounding error of the computation.
+
+    Args:
+        covariance: $\Sigma$.
+        rows: How many rows it comes from; ``None`` where it is exact.
+
+    Example:
+        >>> L, log_det = precision_factor(torch.tensor([[4.0, 0.0], [0.0, 1.0]]), None)
+        >>> L, round(log_det.item(), 4)
+        (tensor([[0.5000, 0.0000],
+                [0.0000, 1.0000]]), -0.6931)
+    """
+    variance = covariance.diagonal()
+    scale = torch.where(variance > torch.finfo(covariance.dtype).eps ** 1.5, variance, 1.0).sqrt()
+    correlation = covariance / scale / scale[:, None]
+    correlation = torch.where(torch.eye(len(scale), dtype=torch.bool, device=scale.device), 1.0, correlation)
+    correlation = correlation if rows is None else shrunk(correlation, rows)
+    rounding = len(scale) * torch.finfo(covariance.dtype).eps
+    eye = torch.eye(len(scale)).to(correlation)
+    chol, failed = torch.linalg.cholesky_ex(torch.lerp(correlation, eye, rounding))
+    chol = torch.where(failed > 0, eye, chol)  # not a covariance at all: moments that were never finite
+    factor = _solve_lower(chol, None) / scale
+    return factor, factor.diagonal().log().sum()
+
+
+def shrunk(correlation: Tensor, rows: Tensor | float) -> Tensor:
+    """Shrink a correlation matrix (d, d) of so many rows towards the identity (Chen et al., 2010)."""
+    d = len(correlation)
+    square = correlation.square().sum()
+    rate = ((1 - 2 / d) * square + d * d) / ((rows + 1 - 2 / d) * (square - d).clamp_min(1e-300))
+    return torch.lerp(correlation, torch.eye(d).to(correlation), rate.clamp(0.0, 1.0))
+
+
+def shrink_correlations(s: Tensor, features: int, dim: int, rows: Tensor | float) -> Tensor:
+    r"""Shrink canonical correlations (k,), estimated from so many rows, to what is there without their noise.
+
+    The whitened cross-moments are a matrix of features x dim with noise of variance 1 / rows in every entry. Its
+    singular values y, in units of that noise, become $\sqrt{(y^2 - \beta - 1)^2 - 4\beta} / y$, and zero below
+    $1 + \sqrt\beta$: the least squared error for such a matrix (Gavish & Donoho, 2017). The noise of a correlation s is
+    smaller by $1 - s^2$, and so is what is taken away.
+
+    Example:
+        >>> shrink_correlations(torch.tensor([0.9, 0.01]), 10, 10, 1000.0)
+        tensor([0.8978, 0.0000])
+    """
+    large, beta = max(features, dim), min(features, dim) / max(features, dim)
+    y = s * torch.as_tensor(rows / large).to(s).sqrt()
+    inside = ((y.square() - beta - 1).square() - 4 * beta).clamp_min(0)
+    kept = torch.where(y > 1 + math.sqrt(beta), inside.sqrt() / y.clamp_min(1e-30) ** 2, 0.0)  # as a part of s
+    top = 1 - torch.finfo(s.dtype).eps ** 0.5
+    s = s.clamp_max(top)
+    return torch.where(kept > 0, s * (1 - (1 - kept) * (1 - s.square())), 0.0)
+
+
+def _robust_scale(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Median, and the range of all but the outermost rows in standard deviations of a normal, of x (N, c); NaN is none.
+
+    A range of zero gives way to the largest deviation, and that of a constant to one.
+    """
+    n = (~x.isnan()).all(1).sum()
+    ordered = x.sort(0).values  # NaN last
+    cut = torch.where(n >= 10, (TRIMMED * n).ceil().long() + 1, 0)
+    last = (n - 1).clamp_min(0)
+    low, high = ordered[torch.minimum(cut, last)], ordered[(last - cut).clamp_min(0)]
+    median = torch.nan_to_num(ordered[last // 2])
+    spread = torch.nan_to_num((high - low) / (2 * 2.33), nan=0.0)
+    widest = torch.nan_to_num((x - median).abs(), nan=0.0).amax(0)
+    tiny = torch.finfo(torch.float).eps * 1e-3 * median.abs() + torch.finfo(torch.double).tiny
+    unit = torch.where(spread > tiny, spread, torch.where(widest > tiny, widest, 1.0))
+    return median, unit
+
+
+def _nan_std(x: Tensor) -> Tensor:
+    """Standard deviations (dim,) of x (N, dim) without the rows that are NaN."""
+    mean = torch.nanmean(x, 0)
+    return torch.nan_to_num(torch.nanmean((x - mean).square(), 0).sqrt(), nan=0.0)
+
+
+def _solve_lower(lower: Tensor, right: Tensor | None) -> Tensor:
+    """Solve with a lower-triangular matrix; without a right side, invert it."""
+    right = torch.eye(lower.shape[-1]).to(lower).expand_as(lower) if right is None else right
+    return torch.linalg.solve_triangular(lower, right, upper=False)
+
+
+def _svd(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    U, s, Vh = torch.linalg.svd(torch.nan_to_num(matrix), full_matrices=False)
+    return U, s, Vh
+
+
+def _apart(knots: Tensor, widest: Tensor) -> Tensor:
+    """Push knots (dim, Q) that coincide apart, to both sides and by a small part of the gaps around: finite slopes."""
+    near = nn.functional.max_pool1d(knots.diff(), 7, 1, 3)
+    least = torch.where(near > 0, near, widest).amin(1, keepdim=True)  # for runs that are longer than the window
+    rounding = knots[:, 1:].abs() * (2 * torch.finfo(knots.dtype).eps)
+    ramp = nn.functional.pad(torch.maximum(torch.maximum(near, least) * CLOSE, rounding).cumsum(1), (1, 0))
+    bare = knots - ramp
+    up, down = bare.cummax(1).values, bare.flip(1).cummin(1).values.flip(1)  # no knot below or above its neighbours
+    return torch.lerp(up, down, 0.5) + ramp

@@ -1,0 +1,103 @@
+r"""Difference of entropies for classes, with the marginal as the mixture of the conditionals (`eq:mi_knife_doe`)."""
+
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+
+from infoknife.coordinates import MEMORY
+from infoknife.densities.revival import Revived
+from infoknife.estimators.base import Facts, MutualInformation
+from infoknife.estimators.difference import DENSITIES, seed_from
+from infoknife.inputs import one_of
+
+
+@final
+class ClassDifference(MutualInformation):
+    r"""$\hat I(X; S) = \hat h(X) - \hat h(X \mid S)$, one set of parameters per class (`eq:mi_knife_doe`).
+
+    It stays apart from ``Difference`` because the marginal needs no density of its own: it is the mixture of the
+    classes, $\hat p(x) = \sum_s \hat p(s)\, \hat p(x \mid s)$. The value is $H(S)$ minus the cross-entropy of the
+    classifier that the densities imply, so on fresh rows it is a lower bound of the mutual information in expectation,
+    as far as the running class frequencies are right. Classes that a batch lacks do no harm.
+
+    Args:
+        x_dim: Dimension of x.
+        y_dim: Not used: y is classes.
+        y_classes: Number of classes.
+        density: A density as ``Difference`` takes it.
+        **options: Options of the density.
+
+    Example:
+        >>> s = torch.arange(2000) % 2
+        >>> x = torch.randn(2000, 1, generator=torch.Generator().manual_seed(0)) + 8 * s[:, None]
+        >>> estimator = ClassDifference(1, y_classes=2, components=4).initialize(x, s, seed=0)
+        >>> round(estimator(x, s).item(), 2)  # log 2
+        0.69
+    """
+
+    rate = 1e-2
+    bound = "lower"
+    facts = Facts(
+        "likelihood of each class", "none", "N M d, with M = 1 for DoE", "Pichler et al. 2022, eq:mi_knife_doe"
+    )
+    counts: Tensor
+
+    def __init__(
+        self,
+        x_dim: int,
+        y_dim: int | None = None,
+        *,
+        y_classes: int | None = None,
+        density: str = "autoregressive",
+        **options: Any,
+    ) -> None:
+        super().__init__(x_dim, y_dim, y_classes=y_classes, standardize=False)
+        if y_classes is None:
+            raise ValueError(f"y_dim is {y_dim}; expected y_classes, as this estimator has a density for each class")
+        one_of("density", density, tuple(DENSITIES))
+        self.conditional = DENSITIES[density](x_dim, given_classes=y_classes, **options)
+        self.register_buffer("counts", torch.full((y_classes,), 0.5))  # a class that was never seen keeps a little
+
+    @property
+    def log_frequencies(self) -> Tensor:
+        """Logarithms of the running class frequencies (classes,)."""
+        return (self.counts / self.counts.sum()).log()
+
+    def _ratios(self, x: Tensor) -> Tensor:
+        """Return log p(x | s) / p(x) for every class s: (N, classes)."""
+        log_probs = self.conditional.evaluate_all(x)
+        marginal = torch.logsumexp(log_probs + self.log_frequencies.to(log_probs.dtype), -1, keepdim=True)
+        return log_probs - marginal
+
+    def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
+        return self._ratios(x).gather(-1, y.unsqueeze(-1)).squeeze(-1)
+
+    def _penalty(self, x: Tensor, y: Tensor) -> Tensor:
+        r"""Return $\sum_s \hat p(s \mid x) \log \hat p(s \mid x) / \hat p(s)$, averaged: never negative.
+
+        It is the value with the class averaged over the posterior instead of looked up. The two agree where the
+        densities are right. Where they are not, an encoder can make the looked-up form as negative as it likes by
+        moving rows to where another class is expected; this one it can only bring to zero, by moving rows to where
+        nothing is known.
+        """
+        ratios = self._ratios(x)
+        return ((self.log_frequencies.to(ratios.dtype) + ratios).exp() * ratios).sum(-1).mean()
+
+    def _loss(self, x: Tensor, y: Tensor) -> Tensor:
+        return -self.conditional.evaluate(x, y).mean()
+
+    def _observe(self, x: Tensor, y: Tensor) -> None:
+        total = self.counts.sum() + len(y)
+        self.counts = (self.counts + self._counted(y)) * (MEMORY / total).clamp_max(1.0)
+        self.conditional.observe(x, y)
+
+    def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
+        self.counts = self._counted(y) + 0.5
+        self.conditional.initialize(x, y, seed=seed_from(generator))
+
+    def _revive(self, x: Tensor, y: Tensor) -> Revived:
+        return self.conditional.revive(x, y)
+
+    def _counted(self, y: Tensor) -> Tensor:
+        return nn.functional.one_hot(y, len(self.counts)).sum(0).to(self.counts)

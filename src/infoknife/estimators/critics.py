@@ -1,0 +1,279 @@
+r"""Critics: networks that score pairs, $f(x, y)$, and their score matrices in blocks, so that memory is linear in N."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from infoknife.inputs import check_count
+from infoknife.nn import MLP, Activation, LayerNorm, Linear
+
+BUDGET = 1 << 22  # numbers of a block: 16 MB in single precision
+
+Reduction = Callable[[Tensor, int], Tensor]
+
+
+class Critic(nn.Module, ABC):
+    """A score for every pair of a row of x (N, x_dim) and a row of y (M, y_dim).
+
+    Subclasses compute features of x and of y, once a row, and join them, once a pair.
+    """
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        """Score the pairs of equal rows of x (N, x_dim) and y (N, y_dim): (N,)."""
+        return self._join(*self._features(x, y))
+
+    def matrix(self, x: Tensor, y: Tensor) -> Tensor:
+        """Score all pairs: (N, M), a row for each x and a column for each y, held as a whole."""
+        u, v = self._features(x, y)
+        return self._join_all(u, v)
+
+    def columns(self, x: Tensor, y: Tensor, reduction: Reduction) -> Tensor:
+        """Reduce the columns of the score matrix to a number each, (M,), without holding the matrix.
+
+        Args:
+            x: Rows (N, x_dim).
+            y: Rows (M, y_dim).
+            reduction: Takes a block of columns (N, B) and the number of its first column, and gives (B,).
+        """
+        u, v = self._features(x, y)
+        return by_blocks(lambda at: reduction(self._join_all(u, v[at]), at.start), len(v), len(u) * self._numbers)
+
+    @property
+    @abstractmethod
+    def _numbers(self) -> int:
+        """How many numbers the score of a pair takes."""
+
+    @abstractmethod
+    def _features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Features (N, h) of x and (M, h) of y."""
+
+    @abstractmethod
+    def _join(self, u: Tensor, v: Tensor) -> Tensor:
+        """Scores (N,) of equal rows of features."""
+
+    @abstractmethod
+    def _join_all(self, u: Tensor, v: Tensor) -> Tensor:
+        """Scores (N, M) of all pairs of features."""
+
+
+class Separable(Critic):
+    r"""The score $f(x, y) = g(x)^\top h(y)$ with two networks: a score matrix is one matrix product.
+
+    Args:
+        x_dim: Dimension of x.
+        y_dim: Dimension of y.
+        hidden: Width of the hidden layers.
+        layers: Number of hidden layers of each network.
+        embedding: Dimension of g(x) and h(y).
+        activation: The activation module's class.
+        layer_norm: Whether the networks have LayerNorms, as ``MLP`` takes it.
+        output: What is applied to the score.
+
+    Example:
+        >>> Separable(3, 5).matrix(torch.zeros(7, 3), torch.zeros(2, 5)).shape
+        torch.Size([7, 2])
+    """
+
+    def __init__(
+        self,
+        x_dim: int,
+        y_dim: int,
+        hidden: int = 128,
+        layers: int = 1,
+        *,
+        embedding: int = 32,
+        activation: Activation = nn.ReLU,
+        layer_norm: bool = False,
+        output: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        _check(hidden=hidden, layers=layers, embedding=embedding)
+        self.x_network = MLP(x_dim, embedding, (hidden,) * layers, activation, layer_norm=layer_norm)
+        self.y_network = MLP(y_dim, embedding, (hidden,) * layers, activation, layer_norm=layer_norm)
+        self.output = nn.Identity() if output is None else output
+
+    _numbers = 1
+
+    def _features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return self.x_network(x), self.y_network(y)
+
+    def _join(self, u: Tensor, v: Tensor) -> Tensor:
+        return self.output((u * v).sum(-1))
+
+    def _join_all(self, u: Tensor, v: Tensor) -> Tensor:
+        return self.output(u @ v.T)
+
+
+class Concatenated(Critic):
+    r"""The score $f(x, y)$ of one network of both: $w^\top \mathrm{ReLU}(A x + B y + c)$ with one hidden layer.
+
+    $A x + c$ and $B y$ are computed once a row; what is left for a pair starts with the activation of their sum.
+
+    Args:
+        x_dim: Dimension of x.
+        y_dim: Dimension of y.
+        hidden: Width of the hidden layers.
+        layers: Number of hidden layers.
+        activation: The activation module's class.
+        layer_norm: Whether the network has LayerNorms, as ``MLP`` takes it; the first is of x and y together.
+        output: What is applied to the score.
+
+    Example:
+        >>> Concatenated(3, 5).matrix(torch.zeros(7, 3), torch.zeros(2, 5)).shape
+        torch.Size([7, 2])
+    """
+
+    def __init__(
+        self,
+        x_dim: int,
+        y_dim: int,
+        hidden: int = 128,
+        layers: int = 1,
+        *,
+        activation: Activation = nn.ReLU,
+        layer_norm: bool = False,
+        output: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        _check(hidden=hidden, layers=layers)
+        self.first = (NormedPairs if layer_norm else Pairs)(x_dim, y_dim, hidden)
+        rest = MLP(hidden, 1, (hidden,) * (layers - 1), activation, layer_norm=layer_norm)
+        self.rest = nn.Sequential(_in_place(activation()), rest)
+        self.output = nn.Identity() if output is None else output
+        self.kept = hidden * layers * (3 if layer_norm else 1)
+
+    @property
+    def _numbers(self) -> int:
+        return self.kept
+
+    def _features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return self.first.features(x, y)
+
+    def _join(self, u: Tensor, v: Tensor) -> Tensor:
+        return self.output(self.rest(self.first.join(u, v)).squeeze(-1))
+
+    def _join_all(self, u: Tensor, v: Tensor) -> Tensor:
+        return self._join(u.unsqueeze(1), v)  # (N, 1, h) and (B, h)
+
+
+class Pairs(Linear):
+    r"""A linear layer of x and y, $A x + B y + c$, of which all but the sum is computed once a row and not once a pair.
+
+    Args:
+        x_dim: Dimension of x.
+        y_dim: Dimension of y.
+        out: Width of the output.
+
+    Example:
+        >>> layer, x, y = Pairs(3, 5, 2), torch.ones(7, 3), torch.ones(7, 5)
+        >>> torch.allclose(layer.join(*layer.features(x, y)), layer(torch.cat([x, y], 1)))
+        True
+    """
+
+    def __init__(self, x_dim: int, y_dim: int, out: int) -> None:
+        super().__init__(x_dim + y_dim, out)
+        self.x_dim = x_dim
+
+    def features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Give what a row of x (N, x_dim) and one of y (M, y_dim) bring along: (N, h) and (M, h)."""
+        weight, bias = self.weight.to(x.dtype), self.bias.to(x.dtype)
+        return nn.functional.linear(x, weight[:, : self.x_dim], bias), y @ weight[:, self.x_dim :].T
+
+    def join(self, u: Tensor, v: Tensor) -> Tensor:
+        """Give the output (..., out) of pairs of features; it is new and may be overwritten."""
+        return u + v
+
+
+class NormedPairs(Pairs):
+    r"""The same behind a LayerNorm of x and y together.
+
+    To subtract the mean of a pair is a part of the weights. Its variance is that of each side and of their two means:
+    $d\sigma^2 = d_x\sigma_x^2 + d_y\sigma_y^2 + \frac{d_x d_y}{d} (\mu_x - \mu_y)^2$, from numbers a row.
+
+    Args:
+        x_dim: Dimension of x.
+        y_dim: Dimension of y.
+        out: Width of the output.
+
+    Example:
+        >>> layer, x, y = NormedPairs(3, 5, 2), torch.rand(7, 3), torch.rand(7, 5)
+        >>> torch.allclose(layer.join(*layer.features(x, y)), layer(torch.cat([x, y], 1)), atol=1e-5)
+        True
+    """
+
+    def __init__(self, x_dim: int, y_dim: int, out: int) -> None:
+        super().__init__(x_dim, y_dim, out)
+        self.norm = LayerNorm(x_dim + y_dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x (N, x_dim + y_dim) to (N, out)."""
+        return super().forward(self.norm(x))
+
+    def features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Give projections, then each side's part of the variance and its mean in units of it: (N, h), (M, h)."""
+        weight = (self.weight * self.norm.weight).to(x.dtype)
+        weight = weight - weight.mean(1, keepdim=True)
+        return self._side(x, weight[:, : self.x_dim]), self._side(y, weight[:, self.x_dim :])
+
+    def join(self, u: Tensor, v: Tensor) -> Tensor:
+        """Give the output (..., out) of pairs of features; it is new and may be overwritten."""
+        variance = u[..., -2] + v[..., -2] + (u[..., -1] - v[..., -1]).square()
+        bias = nn.functional.linear(self.norm.bias, self.weight, self.bias).to(u.dtype)
+        return (u[..., :-2] + v[..., :-2]) * (variance + self.norm.eps).rsqrt().unsqueeze(-1) + bias
+
+    def _side(self, x: Tensor, weight: Tensor) -> Tensor:
+        d, own = self.in_features, x.shape[1]
+        variance, mean = torch.var_mean(x, 1, correction=0, keepdim=True)
+        unit = (own * (d - own)) ** 0.5 / d
+        return torch.cat([x @ weight.T, variance * (own / d), mean * unit], 1)
+
+
+def by_blocks(function: Callable[[slice], Tensor], rows: int, numbers: int) -> Tensor:
+    """Concatenate ``function(slice)`` over slices of ``range(rows)`` that need a bounded number of numbers each.
+
+    With gradients on, the blocks are computed again in the backward pass instead of being kept.
+
+    Args:
+        function: Gives as many values as its slice has rows.
+        rows: Number of rows.
+        numbers: How many intermediate numbers a row takes.
+
+    Example:
+        >>> by_blocks(lambda at: torch.arange(5)[at], rows=5, numbers=BUDGET)
+        tensor([0, 1, 2, 3, 4])
+    """
+    size = max(1, BUDGET // numbers)
+    if size >= rows:
+        return function(slice(0, rows))
+    blocks = [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
+    if torch.is_grad_enabled():
+        return torch.cat([checkpoint(function, at, use_reentrant=False, preserve_rng_state=False) for at in blocks])
+    return torch.cat([function(at) for at in blocks])
+
+
+def shuffled(x: Tensor) -> Tensor:
+    """Put another row in the place of each of at least two: all move on in a circle, by a number drawn at random.
+
+    torch's global generator draws it. Over the draws every row meets every other equally often.
+
+    Example:
+        >>> shuffled(torch.arange(2))
+        tensor([1, 0])
+    """
+    by = torch.randint(1, len(x), (1,)).to(x.device, non_blocking=True)
+    return x[(torch.arange(len(x), device=x.device) + by) % len(x)]
+
+
+def _in_place(activation: nn.Module) -> nn.Module:
+    """Let a ReLU overwrite its input, which is new for every pair."""
+    if isinstance(activation, nn.ReLU):
+        activation.inplace = True
+    return activation
+
+
+def _check(**counts: int) -> None:
+    for name, value in counts.items():
+        check_count(name, value)

@@ -1,6 +1,0 @@
-"""Estimators of mutual information behind one interface, and ``mi``, which makes them by name."""
-
-from infoknife.information.base import Bound, Facts, MutualInformation
-from infoknife.information.catalogue import mi, names
-
-__all__ = ["Bound", "Facts", "MutualInformation", "mi", "names"]

@@ -1,0 +1,224 @@
+"""Estimators by name, the table of the documentation, and bounds that keep their side."""
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from infoknife import fit, mi
+from infoknife.estimators import MutualInformation, catalogue, names
+from infoknife.nn import ACTIVATIONS, LayerNorm
+from infoknife.tasks import GaussianClasses, GaussianPair
+
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "estimators.md"
+PAIR, CLASSES = GaussianPair.of_information(3, 1), GaussianClasses.draw(classes=4, dim=2, seed=0, spread=2.0)
+
+CRITICS = ("mine", "nwj", "tuba", "infonce", "adv")
+FOR_CLASSES = ("mine", "nwj", "tuba", "infonce", "smile", "club", "club-sample", "l1out", "adv")
+NETWORKS = ("knife", "doe", "doe-logistic", *FOR_CLASSES[:-1], "vub")
+PRESETS = ({"preset": "default"}, {"preset": "paper"})
+FORMS = [("knife", PRESETS[1]), *((name, preset) for name in NETWORKS[1:-1] for preset in PRESETS), ("vub", {})]
+PINNED = json.loads(Path(__file__).with_name("pinned.json").read_text(encoding="utf-8"))  # of the code before options
+
+
+def test_names_are_those_of_the_contract() -> None:
+    promised = (
+        "knife knife-joint doe doe-logistic schraudolph mine nwj tuba infonce smile club club-sample l1out vub adv"
+    )
+    assert names() == promised.split()
+
+
+def test_the_page_holds_the_table() -> None:
+    assert catalogue.table() in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_table_has_a_line_for_each_estimator() -> None:
+    head, rule, *lines = catalogue.table().splitlines()
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in (head, rule, *lines)]
+    assert {len(row) for row in cells} == {7}
+    assert all(cell for row in cells for cell in row)
+    assert {(row[0].strip("`"), row[1]) for row in cells[2:]} == {
+        *((name, "continuous") for name in catalogue.CONTINUOUS),
+        *((name, "classes") for name in catalogue.CLASSES),
+    }
+    assert {row[2] for row in cells[2:]} <= {"lower", "upper", "none"}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("knive", {"y_dim": 2}, r"name is 'knive'; expected one of 'knife'"),
+        ("knife", {}, r"y_dim is None and y_classes is None; expected exactly one"),
+        ("knife", {"y_dim": 2, "y_classes": 2}, r"y_dim is 2 and y_classes is 2; expected exactly one"),
+        ("knife-joint", {"y_classes": 2}, r"name is 'knife-joint', which does not exist for classes"),
+        ("adv", {"y_dim": 2}, r"name is 'adv', which does not exist for a continuous y"),
+        ("mine", {"encoder": "gaussian"}, r"name is 'mine', which does not exist with encoder='gaussian'"),
+        ("knife", {"encoder": "logistic"}, r"encoder is 'logistic'; expected one of 'gaussian'"),
+        ("knife", {"encoder": "gaussian", "y_classes": 2}, r"y_classes is set with encoder='gaussian'"),
+        ("knife", {"encoder": "gaussian", "y_dim": 5}, r"y_dim is 5; expected 4"),
+        ("knife", {"y_dim": 2, "preset": "papers"}, r"preset is 'papers'; expected one of 'default', 'paper'"),
+        ("doe", {"y_dim": 2, "preset": "papers"}, r"preset is 'papers'"),
+        ("mine", {"y_dim": 2, "preset": "papers"}, r"preset is 'papers'"),
+        ("club", {"y_dim": 2, "preset": "papers"}, r"preset is 'papers'"),
+        ("knife", {"y_dim": 2, "given": "z"}, r"given is 'z'"),
+        ("knife", {"y_dim": 0}, r"y_dim is 0; expected at least 1"),
+        ("doe", {"y_classes": 0}, r"y_classes is 0; expected at least 1"),
+    ],
+)
+def test_what_does_not_exist_is_refused(name: str, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        mi(name, 2, **arguments)
+
+
+@pytest.mark.parametrize("value", [2.0, "2", True])
+def test_dimensions_are_whole_numbers(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"x_dim is .*; expected a whole number"):
+        mi("knife", value, 2)
+
+
+def test_options_reach_the_estimator() -> None:
+    assert mi("knife", 2, 3, components=5).kernels.means.shape == (6, 5)  # type: ignore[union-attr]
+    assert mi("knife", 2, 3, given="y").given == "y"
+    assert mi("knife", 2, y_classes=3, components=5).conditional.components == 5  # type: ignore[union-attr]
+    with pytest.raises(TypeError, match="colour"):
+        mi("knife", 2, 3, colour="red")
+
+
+def test_the_papers_form_of_knife() -> None:
+    estimator = mi("knife", 2, 3, preset="paper", hidden=32)
+    conditional, marginal = estimator.parameter_groups(1e-5)
+    assert conditional["lr"] == 1e-5
+    assert marginal["lr"] == pytest.approx(1e-2)
+    densities = estimator.marginal, estimator.conditional
+    assert all(density.components == 128 for density in densities)  # type: ignore[union-attr]
+    assert any(tuple(p.shape) == (32, 2) for p in estimator.parameters())
+    assert any(isinstance(module, torch.nn.Tanh) for module in estimator.modules())
+
+
+@pytest.mark.parametrize("layer_norm", [False, True])
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize(("name", "form"), FORMS)
+def test_the_four_networks_of_domain_adaptation(
+    name: str, form: dict[str, str], activation: str, layer_norm: bool
+) -> None:
+    """The table of section C.4: they have the layers that were asked for, train, and have a gradient for x."""
+    with torch.random.fork_rng():
+        estimator = _trained(name, activation=activation, layer_norm=layer_norm, **form)
+    x, y = _rows()
+    (gradient,) = torch.autograd.grad(estimator(x.requires_grad_(), y), x)
+    assert gradient.dtype == torch.double
+    assert bool(gradient.isfinite().all())
+    assert float(gradient.abs().sum()) > 0
+    kinds = {type(module) for module in estimator.modules()}
+    assert (kinds & {*ACTIVATIONS.values(), nn.SiLU}, LayerNorm in kinds) == ({ACTIVATIONS[activation]}, layer_norm)
+
+
+@pytest.mark.parametrize("layer_norm", [False, True])
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("name", FOR_CLASSES)
+def test_the_four_networks_for_classes(name: str, activation: str, layer_norm: bool) -> None:
+    (x, _), s = _rows(), torch.randint(4, (64,), generator=torch.Generator().manual_seed(0))  # no period to roll by
+    estimator = mi(name, 3, y_classes=4, activation=activation, layer_norm=layer_norm).initialize(x, s, seed=0)
+    (gradient,) = torch.autograd.grad(estimator(x.requires_grad_(), s), x)
+    assert bool(gradient.isfinite().all())
+    assert float(gradient.abs().sum()) > 0
+    assert any(isinstance(module, LayerNorm) for module in estimator.modules()) == layer_norm
+
+
+@pytest.mark.parametrize("key", PINNED)
+def test_without_options_nothing_moves(key: str) -> None:
+    """Value after three steps, what the global generator draws next, and the names of the state."""
+    (name, preset), pinned = key.split(), PINNED[key]
+    with torch.random.fork_rng():
+        estimator = _trained(name, **({} if preset == "default" else {"preset": preset}))
+        assert float(torch.rand(())) == pytest.approx(pinned["drawn"], abs=1e-7)
+    assert float(estimator.eval()(*_rows()).detach()) == pytest.approx(pinned["value"], rel=1e-6)
+    assert " ".join(estimator.state_dict()) == pinned["state"]
+
+
+@pytest.mark.parametrize("name", ["doe", "club", "mine"])
+def test_the_estimators_own_choice_may_be_said(name: str) -> None:
+    own = {"mine": "relu"}.get(name, "tanh")
+    with torch.random.fork_rng():
+        said, unsaid = (_trained(name, **options) for options in ({"activation": own, "layer_norm": False}, {}))
+    assert torch.equal(said.eval()(*_rows()), unsaid.eval()(*_rows()))
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_unknown_activations_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"activation is 'gelu'; expected one of 'relu', 'tanh'"):
+        mi(name, 3, 5, activation="gelu")
+
+
+def test_layer_norm_is_yes_or_no() -> None:
+    with pytest.raises(TypeError, match=r"layer_norm is 'no', a str; expected True or False"):
+        mi("club", 3, 5, layer_norm="no")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"activation": "relu"}, "activation"),
+        ({"layer_norm": True}, "layer_norm"),
+        ({"activation": "tanh", "layer_norm": True}, "activation and layer_norm"),
+    ],
+)
+def test_the_chains_network_has_no_such_choice(options: dict[str, Any], names: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{names} came for 'knife' in its default form.*preset='paper'"):
+        mi("knife", 3, 5, **options)
+    mi("knife", 3, 5, layer_norm=False)
+
+
+@pytest.mark.parametrize("name", ["knife", "doe", "doe-logistic", "vub"])
+def test_densities_of_classes_have_no_network(name: str) -> None:
+    with pytest.raises(ValueError, match=r"activation or layer_norm is set, but there is no continuous condition"):
+        mi(name, 3, y_classes=4, activation="relu")
+
+
+def _rows() -> tuple[Tensor, Tensor]:
+    x, noise = (torch.randn(64, d, generator=torch.Generator().manual_seed(s)).double() for s, d in ((1, 3), (2, 5)))
+    return x, x @ torch.linspace(-1, 1, 15).double().view(3, 5) + noise
+
+
+def _trained(name: str, **options: Any) -> MutualInformation:
+    """Made with a seed, started from the rows, and three steps of Adam."""
+    torch.manual_seed(0)
+    estimator = mi(name, 3, 5, **options).initialize(*_rows(), seed=0)
+    optimizer = torch.optim.Adam(estimator.parameter_groups(1e-3), 1e-3)
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = estimator.loss(*_rows())
+        assert bool(loss.isfinite())
+        loss.backward()
+        optimizer.step()
+    return estimator
+
+
+@pytest.mark.parametrize("name", [name for name in catalogue.CONTINUOUS if mi(name, 1, 1).bound == "lower"])
+def test_lower_bounds_stay_below(name: str) -> None:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        estimator = mi(name, 3, 3, hidden=32)
+    fit(estimator, PAIR.batches(64, seed=0), steps=150, lr=3e-3, seed=0)
+    with torch.no_grad():
+        values = estimator.pointwise(*PAIR.sample(1000, seed=1))
+    mean, error = float(values.mean()), float(values.std()) / math.sqrt(1000)
+    assert 0.4 < mean < PAIR.mutual_information() + 3 * error
+
+
+@pytest.mark.parametrize("name", [name for name in catalogue.CLASSES if mi(name, 1, y_classes=2).bound == "lower"])
+def test_lower_bounds_for_classes_stay_below(name: str) -> None:
+    options: dict[str, Any] = {"hidden": 32} if name in CRITICS else {}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        estimator = mi(name, 2, y_classes=4, **options)
+    fit(estimator, CLASSES.batches(64, seed=0), steps=80, lr=3e-3, seed=0)
+    with torch.no_grad():
+        values = estimator.pointwise(*CLASSES.sample(1000, seed=1))
+    mean, error = float(values.mean()), float(values.std()) / math.sqrt(1000)
+    assert 0.3 < mean < CLASSES.mutual_information() + 3 * error

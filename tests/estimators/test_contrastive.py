@@ -1,0 +1,347 @@
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from infoknife import fit
+from infoknife.estimators import critics
+from infoknife.estimators.contrastive import MINE, NWJ, SMILE, TUBA, Contrastive, InfoNCE
+from infoknife.tasks.gaussian_pair import GaussianPair
+
+ALL: list[type[Contrastive]] = [MINE, NWJ, TUBA, InfoNCE, SMILE]
+CRITICS = ["concatenated", "separable"]
+TASK = GaussianPair(dim=1, rho=0.8)
+TRUTH = TASK.mutual_information()  # 0.51
+
+
+def pairs(n: int, x_dim: int = 3, y_dim: int = 5, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
+    noise = torch.randn(n, x_dim + y_dim, generator=torch.Generator().manual_seed(1), dtype=dtype)
+    x, y = noise.split([x_dim, y_dim], 1)
+    return x, y + x[:, :1]
+
+
+def seven(n: int = 60) -> tuple[Tensor, Tensor]:
+    """Classes 0 to 6 without class 4."""
+    y = torch.arange(n) % 7
+    y[y == 4] = 5
+    return pairs(n)[0] + y[:, None], y
+
+
+def made(kind: type[Contrastive], *dims: int, **options: Any) -> Contrastive:
+    torch.manual_seed(0)
+    return kind(*dims, **options)
+
+
+@pytest.fixture(scope="module", params=[(kind, critic) for kind in ALL for critic in CRITICS], ids=str)
+def trained(request: pytest.FixtureRequest) -> Contrastive:
+    kind, critic = request.param
+    estimator = made(kind, 1, 1, critic=critic, hidden=32)
+    fit(estimator, TASK.batches(128, 0), steps=120, lr=5e-3, seed=0)
+    return estimator
+
+
+def test_value_and_direction(trained: Contrastive) -> None:
+    with torch.no_grad():
+        values = trained.pointwise(*TASK.sample(2000, seed=1))
+    value, error = float(values.mean()), float(values.std()) / math.sqrt(2000)
+    assert value > 0.75 * TRUTH
+    assert value < TRUTH + 3 * error
+    assert (type(trained).bound == "lower") == (not isinstance(trained, SMILE))
+
+
+def test_pointwise_values_average_to_the_estimate(trained: Contrastive) -> None:
+    x, y = TASK.sample(50, seed=2)
+    with torch.no_grad():
+        torch.testing.assert_close(trained.pointwise(x, y).mean(), trained(x, y))
+
+
+def test_values_repeat_and_leave_the_generator_alone(trained: Contrastive) -> None:
+    x, y = TASK.sample(50, seed=2)
+    state = torch.get_rng_state()
+    with torch.no_grad():
+        assert torch.equal(trained(x, y), trained.train()(x, y))
+        assert torch.equal(trained(x, y), trained.eval()(x, y))
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_state_dict_round_trip(trained: Contrastive) -> None:
+    critic = "separable" if isinstance(trained.critic, critics.Separable) else "concatenated"
+    other = made(type(trained), 1, 1, critic=critic, hidden=32).eval()
+    x, y = TASK.sample(50, seed=2)
+    before = other(x, y)
+    other.load_state_dict(trained.state_dict())
+    assert not torch.equal(before, trained(x, y))
+    assert torch.equal(other(x, y), trained(x, y))
+
+
+@pytest.mark.parametrize("critic", CRITICS)
+@pytest.mark.parametrize("kind", ALL)
+def test_loss_reaches_the_estimator_alone(kind: type[Contrastive], critic: str) -> None:
+    estimator = made(kind, 3, 5, critic=critic, hidden=8)
+    x, y = pairs(20)
+    x, y = (3 * x).requires_grad_(), y.requires_grad_()
+    estimator.loss(x, y).backward()
+    assert x.grad is None
+    assert y.grad is None
+    assert all(p.grad is not None and bool(p.grad.isfinite().all()) for p in estimator.parameters())
+    assert any(bool((p.grad != 0).any()) for p in estimator.parameters() if p.grad is not None)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("kind", ALL)
+def test_forward_reaches_the_encoder(kind: type[Contrastive], training: bool) -> None:
+    estimator = made(kind, 3, 5, hidden=8).train(training)
+    x, y = pairs(20)
+    x, y = x.requires_grad_(), y.requires_grad_()
+    estimator(x, y).backward()
+    for grad in (x.grad, y.grad):
+        assert grad is not None
+        assert bool(grad.isfinite().all())
+        assert float(grad.abs().sum()) > 0
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_forward_has_the_gradient_of_its_value(kind: type[Contrastive]) -> None:
+    estimator = made(kind, 2, 1, hidden=8).double().eval()
+    x, y = pairs(6, 2, 1, torch.double)
+    assert torch.autograd.gradcheck(estimator, (x.requires_grad_(), y.requires_grad_()))
+
+
+@pytest.mark.parametrize("critic", CRITICS)
+@pytest.mark.parametrize("kind", ALL)
+def test_dimensions(kind: type[Contrastive], critic: str) -> None:
+    for x_dim, y_dim in [(3, 5), (3, 1), (1, 2)]:
+        x, y = pairs(20, x_dim, y_dim)
+        values = made(kind, x_dim, y_dim, critic=critic, hidden=8).initialize(x, y).pointwise(x, y)
+        assert values.shape == (20,)
+        assert bool(values.isfinite().all())
+
+
+@pytest.mark.parametrize("critic", CRITICS)
+@pytest.mark.parametrize("kind", ALL)
+def test_classes_of_which_one_is_absent(kind: type[Contrastive], critic: str) -> None:
+    estimator = made(kind, 3, y_classes=7, critic=critic, hidden=16)
+    x, y = seven(70)
+    fit(estimator, (x, y), steps=50, batch_size=64, lr=2e-2, seed=0)
+    with torch.no_grad():
+        value = float(estimator(x, y))
+    assert 0.5 < value < math.log(6) + 0.1
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1e4])
+@pytest.mark.parametrize("kind", ALL)
+def test_scale_of_the_data_does_not_matter(kind: type[Contrastive], scale: float) -> None:
+    x, y = TASK.sample(256, seed=0)
+    values = []
+    for factor in (1.0, scale):
+        estimator = made(kind, 1, 1, hidden=16)
+        fit(estimator, (factor * x, y / factor), steps=20, lr=1e-2, seed=0)
+        with torch.no_grad():
+            values.append(float(estimator(factor * x, y / factor)))
+    assert values[1] == pytest.approx(values[0], abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_double_precision(kind: type[Contrastive]) -> None:
+    x, y = pairs(20, dtype=torch.double)
+    estimator = made(kind, 3, 5, hidden=8)
+    assert estimator(x, y).dtype == torch.double
+    assert estimator(x.float(), y.float()).dtype == torch.float32
+    estimator.initialize(x, y)
+    assert estimator.loss(x, y).dtype == torch.double
+    assert {p.dtype for p in estimator.parameters()} == {torch.double}
+
+
+def brute_force(estimator: Contrastive, x: Tensor, y: Tensor) -> Any:
+    """Score matrix by numpy, a row for each x."""
+    with torch.no_grad():
+        return estimator.critic.matrix(*estimator._coordinates(x, y)).numpy()
+
+
+def off(matrix: Any) -> Any:
+    return matrix[~np.eye(len(matrix), dtype=bool)]
+
+
+@pytest.mark.parametrize("budget", [1, 1 << 22])
+def test_values_are_those_of_the_formulas(budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(critics, "BUDGET", budget)
+    x, y = pairs(9, dtype=torch.double)
+    estimators = [made(kind, 3, 5, hidden=8).initialize(x, y) for kind in ALL]
+    f = brute_force(estimators[0], x, y)
+    joint = f.diagonal().mean()
+    expected = {
+        MINE: joint - np.log(np.exp(off(f)).mean()),
+        NWJ: joint - np.exp(off(f) - 1).mean(),
+        InfoNCE: (f.diagonal() - np.log(np.exp(f).mean(0))).mean(),
+        SMILE: joint - np.log(np.exp(off(f)).clip(math.exp(-5), math.exp(5)).mean()),
+    }
+    for estimator in estimators:
+        if not isinstance(estimator, TUBA):
+            with torch.no_grad():
+                assert float(estimator(x, y)) == pytest.approx(expected[type(estimator)], rel=1e-9)
+
+
+def test_tuba_is_nwj_where_the_baseline_is_one() -> None:
+    x, y = pairs(9, dtype=torch.double)
+    tuba, nwj = made(TUBA, 3, 5, hidden=8).initialize(x, y), made(NWJ, 3, 5, hidden=8).initialize(x, y)
+    assert isinstance(tuba, TUBA)
+    assert not torch.equal(tuba(x, y), nwj(x, y))
+    with torch.no_grad():
+        for parameter in tuba.baseline.parameters():
+            parameter.zero_()
+        tuba.baseline[-1].bias.fill_(1)  # type: ignore[operator]
+    torch.testing.assert_close(tuba(x, y), nwj(x, y))
+
+
+def test_smile_clips_the_negatives_alone() -> None:
+    x, y = pairs(9, dtype=torch.double)
+    smile = made(SMILE, 3, 5, hidden=8, tau=0.01).initialize(x, y)
+    f = brute_force(smile, x, y)
+    assert np.abs(f).max() > 0.01
+    expected = f.diagonal().mean() - np.log(np.exp(off(f).clip(-0.01, 0.01)).mean())
+    with torch.no_grad():
+        assert float(smile(x, y)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("gradient", ["js", "nwj"])
+def test_smile_learns_the_log_ratio(gradient: str) -> None:
+    smile = made(SMILE, 1, 1, hidden=32, gradient=gradient)
+    fit(smile, TASK.batches(128, 0), steps=120, lr=5e-3, seed=0)
+    x, y = TASK.sample(2000, seed=1)
+    with torch.no_grad():
+        assert float(smile(x, y)) == pytest.approx(TRUTH, abs=0.1)
+        score = float(smile.critic(*smile._coordinates(x, y)).mean())
+    assert score == pytest.approx(TRUTH, abs=0.2)
+
+
+@pytest.mark.parametrize("kind", [MINE, NWJ, TUBA])
+def test_one_negative_a_row_in_training(kind: type[Contrastive], monkeypatch: pytest.MonkeyPatch) -> None:
+    estimator, x_y = made(kind, 3, 5, hidden=8, pairs="shuffled"), pairs(40)
+    monkeypatch.setattr(estimator.critic, "columns", None)  # the score matrix would not be found
+    torch.manual_seed(3)
+    first = estimator(*x_y)
+    assert not torch.equal(first, estimator(*x_y))
+    torch.manual_seed(3)
+    assert torch.equal(first, estimator(*x_y))
+    with pytest.raises(TypeError), torch.no_grad():
+        estimator(*x_y)
+
+
+@pytest.mark.parametrize("kind", [MINE, NWJ, TUBA])
+def test_one_negative_has_the_same_mean(kind: type[Contrastive]) -> None:
+    x, y = pairs(30, dtype=torch.double)
+    estimator = made(kind, 3, 5, hidden=8, pairs="shuffled").initialize(x, y)
+    torch.manual_seed(0)
+    shuffled = torch.stack([estimator(x, y).detach() for _ in range(300)]).mean()
+    torch.testing.assert_close(shuffled, estimator.eval()(x, y).detach(), rtol=0, atol=0.02)
+
+
+def test_mine_divides_by_the_running_mean() -> None:
+    x, y = pairs(30, dtype=torch.double)
+    mine = made(MINE, 3, 5, hidden=8, momentum=0.25, pairs="all").initialize(x, y)
+    mine.x_transform.momentum = mine.y_transform.momentum = 0  # type: ignore[union-attr, assignment]
+    assert isinstance(mine, MINE)
+    first = mine.loss(x, y)
+    now = np.exp(off(brute_force(mine, x, y))).mean()
+    assert float(first.detach()) == pytest.approx(-float(mine.eval()(x, y).detach()))
+    assert float(mine.log_mean.exp()) == pytest.approx(now)
+    mine.train().log_mean = torch.tensor(math.log(3.0)).double()
+    (gradient,) = torch.autograd.grad(mine.loss(x, y), mine.critic.first.bias)  # type: ignore[arg-type, union-attr]
+    mean = 0.75 * 3 + 0.25 * now
+    assert float(mine.log_mean.exp()) == pytest.approx(mean)
+    u, v = mine._coordinates(x, y)
+    scores = mine.critic.matrix(u, v)
+    surrogate = scores[~torch.eye(30, dtype=torch.bool)].exp().mean() / mean - scores.diagonal().mean()
+    (expected,) = torch.autograd.grad(surrogate, mine.critic.first.bias)  # type: ignore[arg-type, union-attr]
+    torch.testing.assert_close(gradient, expected)
+
+
+def test_mine_running_mean_stays_finite() -> None:
+    mine = made(MINE, 1, 1)
+    assert isinstance(mine, MINE)
+    for now, expected in [(0.0, 0.0), (1e4, 1e4), (-1e4, 1e4 + math.log(0.99))]:
+        mine._follow(torch.tensor(now))
+        assert float(mine.log_mean) == pytest.approx(expected)
+
+
+def test_mine_follows_in_training_alone() -> None:
+    x, y = pairs(30)
+    mine = made(MINE, 3, 5, hidden=8)
+    assert isinstance(mine, MINE)
+    with torch.no_grad():
+        mine.loss(x, y)
+    mine.eval().loss(x, y)
+    mine.train()(x, y)
+    assert bool(mine.log_mean.isnan())
+    mine.loss(x, y)
+    assert bool(mine.log_mean.isfinite())
+
+
+def test_info_nce_is_at_most_log_n() -> None:
+    x = torch.randn(16, 1, generator=torch.Generator().manual_seed(0))
+    estimator = made(InfoNCE, 1, 1)
+    fit(estimator, (x, x), steps=60, lr=3e-2, seed=0)
+    with torch.no_grad():
+        assert 0.5 * math.log(16) < float(estimator(x, x)) <= math.log(16)
+
+
+@pytest.mark.parametrize("kind", [NWJ, TUBA])
+def test_pairs_of_the_batch_include_those_that_came_together(kind: type[Contrastive]) -> None:
+    x, y = pairs(9, dtype=torch.double)
+    estimator = made(kind, 3, 5, hidden=8, pairs="batch").initialize(x, y)
+    f = brute_force(estimator, x, y)
+    with torch.no_grad():
+        u = estimator._coordinates(x, y)[1]
+        baseline = estimator.baseline(u).numpy() if isinstance(estimator, TUBA) else np.ones((9, 1))
+        expected = (f.diagonal() - baseline[:, 0] + 1 - np.exp(f - baseline.T).mean(0)).mean()
+        assert float(estimator(x, y)) == pytest.approx(expected)
+        assert float(estimator.pointwise(x, y).max()) <= math.log(9)
+
+
+def test_preset_is_the_paper_s() -> None:
+    for kind in ALL:
+        estimator = kind(20, 20, preset="paper")
+        assert isinstance(estimator.critic, critics.Concatenated)
+        assert estimator.critic.first.weight.shape == (40 if kind is TUBA else 15, 40)
+        assert isinstance(estimator.critic.output, torch.nn.Softplus) == (kind is InfoNCE)
+        assert estimator.with_joint == (kind in (InfoNCE, NWJ))
+    assert [p.shape for p in TUBA(20, 20, preset="paper").baseline.parameters()] == [(1, 20), (1,)]
+    assert NWJ(2, 2, preset="paper", hidden=3).hidden == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        (NWJ, {"critic": "bilinear"}, "critic is 'bilinear'; expected one of 'concatenated', 'separable'"),
+        (NWJ, {"preset": "best"}, "preset is 'best'; expected one of 'default', 'paper'"),
+        (NWJ, {"pairs": "some"}, "pairs is 'some'; expected one of 'all', 'batch', 'shuffled'"),
+        (MINE, {"pairs": "some"}, "pairs is 'some'"),
+        (TUBA, {"pairs": "some"}, "pairs is 'some'"),
+        (MINE, {"momentum": 0.0}, r"momentum is 0.0; expected a number in \(0, 1\]"),
+        (MINE, {"momentum": 1.5}, "momentum is 1.5"),
+        (SMILE, {"tau": 0.0}, "tau is 0.0; expected a positive number"),
+        (SMILE, {"tau": math.nan}, "tau is nan"),
+        (SMILE, {"gradient": "dv"}, "gradient is 'dv'; expected one of 'js', 'nwj'"),
+        (InfoNCE, {"hidden": 0}, "hidden is 0"),
+    ],
+)
+def test_options_are_checked(kind: type[Contrastive], options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        kind(2, 2, **options)
+
+
+@pytest.mark.parametrize("kind", [InfoNCE, SMILE])
+def test_pairs_are_not_to_be_chosen(kind: type[Contrastive]) -> None:
+    with pytest.raises(TypeError, match="pairs"):
+        kind(2, 2, pairs="all")
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_one_row_has_no_negatives(kind: type[Contrastive]) -> None:
+    estimator, (x, y) = kind(3, 5), pairs(1)
+    for method in (estimator, estimator.loss, estimator.pointwise, estimator.initialize):
+        with pytest.raises(ValueError, match="x has 1 row; expected at least 2"):
+            method(x, y)

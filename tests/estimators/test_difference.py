@@ -1,0 +1,157 @@
+"""Differences of entropies against the truth, for continuous variables and for classes."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from infoknife import fit
+from infoknife.estimators.classes import ClassDifference
+from infoknife.estimators.difference import DENSITIES, Difference, JointDifference
+from infoknife.tasks import GaussianClasses, GaussianPair
+
+PAIR = GaussianPair.of_information(3, 1)
+CLASSES = GaussianClasses.draw(classes=4, dim=2, seed=0, spread=2.0)  # 1.27 nats of log 4 = 1.39
+SLACK = {"knife": 0.05, "doe": 0.05, "doe-logistic": 0.1, "schraudolph": 0.2}
+
+
+def value(values: Tensor) -> tuple[float, float]:
+    """Mean and standard error."""
+    return float(values.mean()), float(values.std()) / math.sqrt(len(values))
+
+
+def few(density: str, components: int) -> dict[str, Any]:
+    """So many kernels, where a density has kernels."""
+    return {} if density.startswith("doe") else {"components": components}
+
+
+@pytest.mark.parametrize("given", ["x", "y"])
+def test_gaussian_pair(given: str) -> None:
+    estimator = Difference(3, 3, density="doe", given=given).initialize(*PAIR.sample(5000, seed=0))
+    with torch.no_grad():
+        assert float(estimator(*PAIR.sample(10_000, seed=1))) == pytest.approx(1, abs=0.06)
+
+
+def test_each_density_learns() -> None:
+    for density in DENSITIES:
+        estimator = Difference(3, 3, density=density, **few(density, 4))
+        fit(estimator, PAIR.batches(128, seed=0), steps=60, lr=3e-3, seed=0)
+        with torch.no_grad():
+            assert 0.4 < float(estimator(*PAIR.sample(5000, seed=1))) < 1.6, density
+
+
+def test_value_is_the_difference_of_its_entropies() -> None:
+    x, y = PAIR.sample(300, seed=0, dtype=torch.double)
+    estimator = Difference(3, 3, density="doe").initialize(x, y).eval()
+    u, v = estimator._coordinates(x, y)
+    expected = estimator.marginal(u) - estimator.conditional(u, v)
+    torch.testing.assert_close(estimator(x, y), expected)
+    torch.testing.assert_close(estimator.loss(x, y), estimator.marginal(u) + estimator.conditional(u, v))
+
+
+def test_marginal_learns_at_its_own_rate() -> None:
+    estimator = Difference(2, 3, density="doe", marginal_rate=50.0)
+    conditional, marginal = estimator.parameter_groups(1e-3)
+    assert (conditional["lr"], marginal["lr"]) == (1e-3, pytest.approx(0.05))
+    assert {id(p) for p in marginal["params"]} == {id(p) for p in estimator.marginal.parameters()}
+
+
+def test_densities_learn_apart() -> None:
+    """The loss of the conditional does not move the marginal, and the other way round."""
+    x, y = PAIR.sample(100, seed=0)
+    estimator = Difference(3, 3, density="doe").initialize(x, y)
+    u, v = estimator._coordinates(x, y)
+    estimator.conditional(u, v).backward()
+    assert all(parameter.grad is None for parameter in estimator.marginal.parameters())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"density": "parzen"}, "density is 'parzen'; expected one of 'knife'"),
+        ({"given": "z"}, "given is 'z'; expected one of"),
+        ({"marginal_rate": 0.0}, "marginal_rate is 0.0; expected a positive number"),
+        ({"marginal_rate": math.nan}, "marginal_rate is nan"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Difference(2, 2, **options)
+
+
+@pytest.mark.parametrize("density", DENSITIES)
+def test_classes_against_the_truth(density: str) -> None:
+    estimator = ClassDifference(2, y_classes=4, density=density, **few(density, 8))
+    truth = CLASSES.mutual_information()
+    fit(estimator, CLASSES.batches(128, seed=0), steps=100, lr=3e-3, seed=0)
+    with torch.no_grad():
+        mean, error = value(estimator.pointwise(*CLASSES.sample(10_000, seed=1)))
+    assert mean == pytest.approx(truth, abs=SLACK[density])
+    assert mean < truth + 3 * error + 0.005, "a lower bound"
+    assert mean < math.log(4)
+
+
+def test_classes_that_are_far_apart_are_all_there_is() -> None:
+    y = torch.arange(3000) % 3
+    x = torch.randn(3000, 2, generator=torch.Generator().manual_seed(0)) + 50.0 * y.unsqueeze(1)
+    estimator = ClassDifference(2, y_classes=3, components=4).initialize(x, y, seed=0)
+    values = estimator.pointwise(x, y)
+    torch.testing.assert_close(values, torch.full_like(values, math.log(3)), atol=1e-2, rtol=0)
+
+
+def test_marginal_is_the_mixture_of_the_conditionals() -> None:
+    """exp of minus the pointwise value, averaged over the classes as they come, is one for every x."""
+    x, y = CLASSES.sample(500, seed=0, dtype=torch.double)
+    estimator = ClassDifference(2, y_classes=4, components=3).initialize(x, y, seed=0).eval()
+    ratios = torch.stack([estimator.pointwise(x, torch.full_like(y, label)).exp() for label in range(4)], 1)
+    torch.testing.assert_close(ratios @ estimator.frequencies, torch.ones(500, dtype=torch.double))
+
+
+def test_frequencies_follow_the_batches() -> None:
+    x, y = torch.randn(400, 1, generator=torch.Generator().manual_seed(0)), torch.arange(400) % 2
+    estimator = ClassDifference(1, y_classes=3, density="doe", momentum=0.1).initialize(x, y)
+    assert 0 < float(estimator.frequencies[2]) < 0.01
+    for _ in range(100):
+        estimator.loss(x, torch.full_like(y, 2))
+    torch.testing.assert_close(estimator.frequencies, torch.tensor([0.0, 0.0, 1.0]), atol=1e-3, rtol=0)
+    before = estimator.frequencies
+    estimator.eval().loss(x, y)
+    assert torch.equal(estimator.frequencies, before)
+
+
+def test_a_class_that_never_came_does_no_harm() -> None:
+    y = torch.arange(600) % 3
+    x = torch.randn(600, 2, generator=torch.Generator().manual_seed(0)) + y.unsqueeze(1)
+    estimator = ClassDifference(2, y_classes=9, components=4).initialize(x, y, seed=0)
+    few = ClassDifference(2, y_classes=3, components=4).initialize(x, y, seed=0)
+    assert float(estimator(x, y).detach()) == pytest.approx(float(few(x, y).detach()), abs=0.1)
+    new = torch.full_like(y, 7)
+    assert bool(torch.isfinite(estimator.pointwise(x, new)).all())
+
+
+def test_class_density_is_checked() -> None:
+    with pytest.raises(ValueError, match="density is 'parzen'"):
+        ClassDifference(2, y_classes=3, density="parzen")
+
+
+def test_joint_value_is_the_sum_of_its_entropies() -> None:
+    x, y = PAIR.sample(500, seed=0)
+    estimator = JointDifference(3, 3, components=2).initialize(x, y, seed=0).eval()
+    with torch.no_grad():
+        u, v = estimator._coordinates(x, y)
+        expected = estimator.x_density(u) + estimator.y_density(v) - estimator.joint(torch.cat([u, v], 1))
+        torch.testing.assert_close(estimator(x, y), expected)
+
+
+def test_joint_difference_learns_a_gaussian_pair() -> None:
+    estimator = JointDifference(3, 3, components=4)
+    fit(estimator, PAIR.sample(5000, seed=0), steps=100, lr=1e-3, seed=0)
+    with torch.no_grad():
+        assert float(estimator(*PAIR.sample(10_000, seed=1))) == pytest.approx(1, abs=0.1)
+
+
+def test_joint_density_is_checked() -> None:
+    with pytest.raises(ValueError, match="density is 'normal'; expected one of"):
+        JointDifference(3, 3, density="normal")

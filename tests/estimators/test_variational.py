@@ -1,0 +1,286 @@
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.distributions import Normal, kl_divergence
+
+from infoknife import fit
+from infoknife.estimators import critics
+from infoknife.estimators.base import MutualInformation
+from infoknife.estimators.variational import CLUB, VUB, Adversary, CLUBSample, L1Out
+from infoknife.tasks.gaussian_pair import GaussianPair
+
+CONTINUOUS: list[type[MutualInformation]] = [CLUB, CLUBSample, L1Out, VUB]
+ALL: list[type[MutualInformation]] = [*CONTINUOUS, Adversary]
+NEGATIVES: list[type[MutualInformation]] = [CLUB, CLUBSample, L1Out]
+TASK = GaussianPair(dim=2, rho=0.8)
+TRUTH = TASK.mutual_information()  # 1.02
+RATIO = 2 * 0.8**2 / (1 - 0.8**2)  # CLUB with the true conditional
+
+
+def pairs(n: int, x_dim: int = 3, y_dim: int = 5, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
+    noise = torch.randn(n, x_dim + y_dim, generator=torch.Generator().manual_seed(1), dtype=dtype)
+    x, y = noise.split([x_dim, y_dim], 1)
+    return x, y + x[:, :1]
+
+
+def seven(n: int = 70) -> tuple[Tensor, Tensor]:
+    """Classes 0 to 6 without class 4."""
+    y = torch.arange(n) % 7
+    y[y == 4] = 5
+    return pairs(n)[0] + y[:, None], y
+
+
+def made(kind: type[MutualInformation], **options: Any) -> tuple[MutualInformation, Tensor, Tensor]:
+    """An estimator that started from 40 rows, and the rows."""
+    torch.manual_seed(0)
+    x, y = seven(40) if kind is Adversary else pairs(40)
+    dims = {"y_classes": 7} if kind is Adversary else {"y_dim": 5}
+    return kind(3, **dims, **options).initialize(x, y), x, y
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [(CLUB, RATIO), (CLUBSample, RATIO), (L1Out, TRUTH), (VUB, TRUTH)], ids=str
+)
+def test_values_on_gaussian_pairs(kind: type[MutualInformation], expected: float) -> None:
+    """With a Gaussian pair the start is the true conditional, so the limits are known."""
+    estimator = kind(2, 2).initialize(*TASK.sample(4000, seed=0)).eval()
+    with torch.no_grad():
+        values = estimator.pointwise(*TASK.sample(2000, seed=1))
+    assert float(values.mean()) == pytest.approx(expected, abs=4 * float(values.std()) / math.sqrt(2000))
+    assert expected >= TRUTH
+
+
+@pytest.mark.parametrize("kind", CONTINUOUS)
+def test_training_finds_what_the_start_misses(kind: type[MutualInformation]) -> None:
+    """The start is linear; y is x squared and noise."""
+    torch.manual_seed(0)
+    x = torch.randn(1000, 1)
+    y = x.square() + 0.3 * torch.randn(1000, 1)
+    x, y = (y, x.abs()) if kind is VUB else (x, y)
+    estimator = kind(1, 1)
+    start = float(estimator.initialize(x, y).loss(x, y).detach())
+    fit(estimator, (x, y), steps=150, lr=1e-2, seed=0, initialize=False)
+    assert float(estimator.loss(x, y).detach()) < start - 0.2
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_pointwise_values_average_to_the_estimate(kind: type[MutualInformation]) -> None:
+    estimator, x, y = made(kind)
+    with torch.no_grad():
+        assert estimator.pointwise(x, y).shape == (40,)
+        torch.testing.assert_close(estimator.pointwise(x, y).mean(), estimator(x, y))
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_loss_reaches_the_estimator_alone(kind: type[MutualInformation]) -> None:
+    estimator, x, y = made(kind)
+    x.requires_grad_()
+    if y.is_floating_point():
+        y.requires_grad_()
+    estimator.loss(x, y).backward()
+    assert x.grad is None
+    assert y.grad is None
+    grads = [p.grad for p in estimator.parameters()]
+    assert any(grad is not None and bool((grad != 0).any()) for grad in grads)
+    assert all(grad is None or bool(grad.isfinite().all()) for grad in grads)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_forward_reaches_the_encoder(kind: type[MutualInformation]) -> None:
+    estimator, x, y = made(kind)
+    estimator(x.requires_grad_(), y).backward()
+    assert x.grad is not None
+    assert bool(x.grad.isfinite().all())
+    assert float(x.grad.abs().sum()) > 0
+
+
+@pytest.mark.parametrize("kind", CONTINUOUS)
+def test_forward_has_the_gradient_of_its_value(kind: type[MutualInformation]) -> None:
+    x, y = pairs(6, 2, 1, torch.double)
+    estimator = kind(2, 1, hidden=4).initialize(*pairs(30, 2, 1, torch.double)).eval()  # type: ignore[call-arg]
+    assert torch.autograd.gradcheck(estimator, (x.requires_grad_(), y.requires_grad_()))
+
+
+@pytest.mark.parametrize("kind", CONTINUOUS)
+def test_dimensions(kind: type[MutualInformation]) -> None:
+    for x_dim, y_dim in [(3, 5), (3, 1), (1, 2)]:
+        x, y = pairs(20, x_dim, y_dim)
+        values = kind(x_dim, y_dim).initialize(x, y).pointwise(x, y)
+        assert values.shape == (20,)
+        assert bool(values.isfinite().all())
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_classes_of_which_one_is_absent(kind: type[MutualInformation]) -> None:
+    torch.manual_seed(0)
+    estimator, (x, y) = kind(3, y_classes=7), seven()
+    fit(estimator, (x, y), steps=50, batch_size=64, lr=2e-2, seed=0)
+    with torch.no_grad():
+        values = estimator.pointwise(x, y)
+    assert bool(values.isfinite().all())
+    assert float(values.mean()) > 0.5
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1e4])
+@pytest.mark.parametrize("kind", ALL)
+def test_scale_of_the_data_does_not_matter(kind: type[MutualInformation], scale: float) -> None:
+    values = []
+    for factor in (1.0, scale):
+        torch.manual_seed(0)
+        x, y = seven(512) if kind is Adversary else TASK.sample(512, seed=0)
+        x, y = factor * x, (y if kind is Adversary else y / factor)
+        estimator = kind(3, y_classes=7) if kind is Adversary else kind(2, 2)
+        fit(estimator, (x, y), steps=20, lr=1e-2, seed=0)
+        with torch.no_grad():
+            values.append(float(estimator(x, y)))
+    assert values[1] == pytest.approx(values[0], abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_state_dict_round_trip(kind: type[MutualInformation]) -> None:
+    estimator, x, y = made(kind)
+    other = kind(3, **({"y_classes": 7} if kind is Adversary else {"y_dim": 5}))
+    other.load_state_dict(estimator.state_dict())
+    assert torch.equal(other.eval()(x, y), estimator.eval()(x, y))
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_double_precision(kind: type[MutualInformation]) -> None:
+    estimator, x, y = made(kind)
+    double = y.double() if y.is_floating_point() else y
+    assert estimator(x, y).dtype == torch.float32
+    assert estimator(x.double(), double).dtype == torch.double
+    estimator.initialize(x.double(), double)
+    assert estimator.loss(x.double(), double).dtype == torch.double
+
+
+@pytest.mark.parametrize("y_classes", [None, 7])
+@pytest.mark.parametrize("budget", [1, 1 << 22])
+def test_values_are_those_of_the_formulas(budget: int, y_classes: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(critics, "BUDGET", budget)
+    x, y = pairs(12, dtype=torch.double) if y_classes is None else (pairs(12, dtype=torch.double)[0], seven(12)[1])
+    for kind in (CLUB, CLUBSample, L1Out):
+        torch.manual_seed(0)
+        estimator = kind(3, y_classes=y_classes, y_dim=None if y_classes else 5).initialize(x, y)
+        u, v = estimator._coordinates(x, y)
+        columns = [estimator.conditional.log_prob(row.expand(12, *row.shape), u) for row in v]
+        table = torch.stack(columns, 1).detach().numpy()  # log q(y_j | x_i)
+        off = table[~np.eye(12, dtype=bool)]
+        others = [np.log(np.exp(np.delete(table[:, j], j)).mean()) for j in range(12)]
+        expected = {
+            CLUB: table.diagonal().mean() - off.mean(),
+            CLUBSample: table.diagonal().mean() - off.mean(),
+            L1Out: (table.diagonal() - others).mean(),
+        }
+        with torch.no_grad():
+            assert float(estimator(x, y)) == pytest.approx(expected[kind], rel=1e-9)
+
+
+def test_club_sample_shuffles_in_training_alone() -> None:
+    estimator, x, y = made(CLUBSample)
+    torch.manual_seed(3)
+    first = estimator(x, y)
+    assert not torch.equal(first, estimator(x, y))
+    torch.manual_seed(3)
+    assert torch.equal(first, estimator(x, y))
+    with torch.no_grad():
+        torch.testing.assert_close(estimator(x, y), estimator.eval()(x, y))
+
+
+def test_club_sample_has_the_mean_of_club() -> None:
+    sample, x, y = made(CLUBSample)
+    club, _, _ = made(CLUB)
+    club.load_state_dict(sample.state_dict())
+    values = torch.stack([sample(x, y).detach() for _ in range(300)])
+    assert float(values.mean()) == pytest.approx(
+        float(club(x, y).detach()), abs=5 * float(values.std()) / math.sqrt(300)
+    )
+
+
+def test_published_club_is_below_the_truth() -> None:
+    """Figure 3's networks squeeze twenty dimensions through seven units: the reason why CLUB bounds nothing."""
+    task = GaussianPair.of_information(20, 2)
+    torch.manual_seed(0)
+    club = CLUB(20, 20, preset="paper")
+    fit(club, task.batches(128, 0), steps=300, lr=5e-3, seed=0)
+    with torch.no_grad():
+        assert float(club(*task.sample(2000, seed=1))) < 1.8
+    assert CLUB.bound is None
+
+
+def test_closed_form_of_the_posterior() -> None:
+    generator = torch.Generator().manual_seed(0)
+    mu, log_var = torch.randn(2, 50, 4, generator=generator, dtype=torch.double)
+    expected = kl_divergence(Normal(mu, (log_var / 2).exp()), Normal(torch.zeros_like(mu), 1)).sum(-1).mean()
+    torch.testing.assert_close(VUB.of_posterior(mu, log_var), expected)
+
+
+def test_closed_form_is_an_upper_bound() -> None:
+    """x = rho y + noise has the standard-normal prior as its marginal, where the bound is tight, and not elsewhere."""
+    y = TASK.sample(20_000, seed=0)[1].double()
+    log_var = torch.full_like(y, math.log(1 - 0.8**2))
+    assert float(VUB.of_posterior(0.8 * y, log_var)) == pytest.approx(TRUTH, abs=0.03)
+    assert float(VUB.of_posterior(0.8 * y + 1, log_var)) > TRUTH + 0.9
+
+
+def test_closed_form_reaches_the_encoder() -> None:
+    mu, log_var = torch.ones(5, 2, requires_grad=True), torch.ones(5, 2, requires_grad=True)
+    VUB.of_posterior(mu, log_var).backward()
+    assert mu.grad is not None
+    torch.testing.assert_close(mu.grad, torch.full((5, 2), 0.2))
+    assert log_var.grad is not None
+    torch.testing.assert_close(log_var.grad, torch.full((5, 2), 0.1 * (math.e - 1)))
+
+
+def test_closed_form_checks_its_arguments() -> None:
+    with pytest.raises(ValueError, match="log_var has 3 columns; expected 2"):
+        VUB.of_posterior(torch.zeros(5, 2), torch.zeros(5, 3))
+    with pytest.raises(ValueError, match="log_var has 4 rows; expected 5"):
+        VUB.of_posterior(torch.zeros(5, 2), torch.zeros(4, 2))
+    with pytest.raises(ValueError, match="mu has NaN"):
+        VUB.of_posterior(torch.full((5, 2), math.nan), torch.zeros(5, 2))
+
+
+def two_normals(n: int, seed: int) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    y = torch.randint(2, (n,), generator=generator)
+    return torch.randn(n, 1, generator=generator) + 2 * y[:, None], y
+
+
+def test_adversary_finds_the_information_of_two_normals() -> None:
+    grid = np.linspace(-10, 12, 20_001)
+    parts = np.stack([np.exp(-0.5 * (grid - mean) ** 2) / math.sqrt(2 * math.pi) for mean in (0, 2)])
+    truth = float(np.trapezoid((parts * np.log(parts / parts.mean(0))).mean(0), grid))
+    torch.manual_seed(0)
+    adversary = Adversary(1, y_classes=2)
+    fit(adversary, two_normals(4000, 0), steps=200, lr=1e-2, seed=0)
+    with torch.no_grad():
+        values = adversary.pointwise(*two_normals(4000, 1))
+    error = float(values.std()) / math.sqrt(4000)
+    assert truth - 0.04 < float(values.mean()) < truth + 3 * error
+    assert Adversary.bound == "lower"
+
+
+def test_adversary_predicts_classes_alone() -> None:
+    with pytest.raises(ValueError, match="y_dim is 2; expected y_classes"):
+        Adversary(3, 2)
+
+
+@pytest.mark.parametrize("kind", NEGATIVES)
+def test_one_row_has_no_negatives(kind: type[MutualInformation]) -> None:
+    estimator, (x, y) = kind(3, 5), pairs(1)
+    for method in (estimator, estimator.loss, estimator.pointwise, estimator.initialize):
+        with pytest.raises(ValueError, match="x has 1 row; expected at least 2"):
+            method(x, y)
+
+
+@pytest.mark.parametrize("kind", [CLUB, CLUBSample, L1Out])
+def test_options_are_checked(kind: Any) -> None:
+    with pytest.raises(ValueError, match="preset is 'best'"):
+        kind(2, 2, preset="best")
+    with pytest.raises(ValueError, match="hidden is 0"):
+        kind(2, y_classes=2, hidden=0)
