@@ -6,7 +6,7 @@ import torch
 from infoknife import tasks
 from infoknife.cli.cases import FULL, QUICK, Case, Effort, cases, measure, steps
 from infoknife.cli.drawing import knife
-from infoknife.watchers import Watcher
+from infoknife.training import Callback
 
 TINY = Effort(rows=1000, fresh=2000, part=0.02)
 ALL = cases(knife())
@@ -51,10 +51,10 @@ def test_a_seed_gives_one_result_and_leaves_the_global_generator(case: Case) -> 
     assert measure(case, TINY, 4, watch).estimate != first.estimate
 
 
-def test_the_watcher_sees_every_step() -> None:
+def test_the_callback_sees_every_step() -> None:
     seen: list[int] = []
-    looker: Watcher = lambda step, loss, module: seen.append(step)  # noqa: E731
-    result = measure(ALL[5], TINY, 0, looker)
+    record: Callback = lambda step, loss, module: seen.append(step)  # noqa: E731
+    result = measure(ALL[5], TINY, 0, record)
     assert seen == list(range(1, steps(ALL[5], TINY) + 1))
     assert len(result.history) == len(seen)
 
