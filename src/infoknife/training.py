@@ -416,7 +416,7 @@ def _split(table: Batch | None, fraction: float, generator: torch.Generator) -> 
     held = round(fraction * rows) if 0 < fraction < 1 else 0
     if not 0 < held < rows:
         raise ValueError(
-            f"validation is {fraction} of {rows} rows leaves none on one side; expected a fraction in (0, 1) "
+            f"validation is {fraction} of {rows} rows, which leaves none on one side; expected a fraction in (0, 1) "
             f"that leaves rows on both. Change it, bring more rows, or pass the held-out arrays themselves"
         )
     order = torch.randperm(rows, generator=generator)
