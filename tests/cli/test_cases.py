@@ -12,8 +12,8 @@ TINY = Effort(rows=1000, fresh=2000, part=0.02)
 ALL = cases(knife())
 
 
-def watch(step: int, loss: float, module: torch.nn.Module) -> None:
-    """Look on."""
+def ignore(step: int, loss: float, module: torch.nn.Module) -> None:
+    """Do nothing."""
 
 
 def test_truths_are_those_of_the_tasks() -> None:
@@ -44,11 +44,11 @@ def test_conditions_of_both_kinds_are_there() -> None:
 @pytest.mark.parametrize("case", [ALL[2], ALL[-2], ALL[-1]], ids=lambda case: case.title)
 def test_a_seed_gives_one_result_and_leaves_the_global_generator(case: Case) -> None:
     before = torch.get_rng_state()
-    first, second = (measure(case, TINY, 3, watch) for _ in range(2))
+    first, second = (measure(case, TINY, 3, ignore) for _ in range(2))
     assert torch.equal(before, torch.get_rng_state())
     assert (first.estimate, first.stderr) == (second.estimate, second.stderr)
     assert first.error == pytest.approx(0, abs=0.6)
-    assert measure(case, TINY, 4, watch).estimate != first.estimate
+    assert measure(case, TINY, 4, ignore).estimate != first.estimate
 
 
 def test_the_callback_sees_every_step() -> None:
@@ -70,7 +70,7 @@ def test_values_come_from_fresh_rows() -> None:
             return torch.randn(n, 1, generator=torch.Generator().manual_seed(seed))
 
     case = Case("normal", "h(X)", Listening(), 1.42, ALL[5].density, 100)  # type: ignore[arg-type]
-    result = measure(case, TINY, 5, watch)
+    result = measure(case, TINY, 5, ignore)
     assert drawn == [(1000, 10), (2000, 11)]
     assert result.stderr == pytest.approx(0.5**0.5 / 2000**0.5, rel=0.2)  # -log p has variance 1/2
 
