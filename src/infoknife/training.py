@@ -169,7 +169,10 @@ def fit(
     with torch.inference_mode(False), torch.enable_grad(), _seeded(seed, device) as start:
         generator = torch.Generator().manual_seed(_draw())  # `start` is for the module's initialisation
         source, held_rows = _divide(data, validation, batch_size, generator, device)
-        seen = _initialize(module, source, _INITIAL_BATCHES * batch_size, start) if initialize else 0
+        seen: float = 0  # of the coming batches
+        if initialize and (initializer := _method(module, "initialize")) is not None:
+            samples, seen = source.first(_INITIAL_BATCHES * batch_size)
+            initializer(*samples, seed=start)
         chosen = _optimizer(optimizer, module, lr)
         model, update_averages = _averages(module, average)
         every, pieces = validate_every or max(1, steps // 20), _chunks(held_rows, batch_size)
@@ -246,16 +249,6 @@ def _not_finite(value: float, step: int, last: float | None) -> FloatingPointErr
     )
 
 
-def _initialize(module: nn.Module, source: "_Rows | _Stream", rows: int, seed: int) -> float:
-    """Initialise the module if it can be; return how many of the coming batches it has seen."""
-    initializer = _method(module, "initialize")
-    if initializer is None:
-        return 0
-    samples, seen = source.first(rows)
-    initializer(*samples, seed=seed)
-    return seen
-
-
 def _optimizer(optimizer: Optimizer | Callable[..., Optimizer], module: nn.Module, lr: float | None) -> Optimizer:
     if not isinstance(optimizer, Optimizer):
         own_rate = getattr(module, "rate", None)  # a number; a parameter that happens to have that name is none
@@ -303,18 +296,23 @@ def _divide(
     data: Any, validation: Any, batch_size: int, generator: torch.Generator, device: torch.device
 ) -> tuple["_Rows | _Stream", Batch]:
     """The source of batches, and the held-out rows: an empty tuple without validation."""
-    table = _arrays(data, "data", device)
-    held: Batch = ()
+    table, held = (
+        _arrays(data, "data", device),
+        None if validation is None else _arrays(validation, "validation", device),
+    )
     if isinstance(validation, Real):
         table, held = _split(table, float(validation), generator)
-    elif validation is not None:
-        held = _held_arrays(validation, table, device)
+    elif validation is not None and held is None:
+        got = type(validation).__name__
+        raise TypeError(f"validation is a {got}; expected a fraction of the rows, or arrays as data has them")
+    elif held is not None and table is not None and len(held) != len(table):
+        raise ValueError(f"validation has {len(held)} arrays; expected {len(table)}, as many as data has")
     if table is None:
-        return _Stream(data, batch_size, device), held
-    return _Rows(table, batch_size, generator), held
+        return _Stream(data, batch_size, device), held or ()
+    return _Rows(table, batch_size, generator), held or ()
 
 
-def _arrays(data: Any, name: str, device: torch.device | None = None) -> Batch | None:
+def _arrays(data: Any, name: str, device: torch.device) -> Batch | None:
     """Check arrays that hold all samples, one row each; ``None`` says that the data are of another kind."""
     values = data.tensors if isinstance(data, TensorDataset) else data
     single = not isinstance(values, (tuple, list))
@@ -322,21 +320,24 @@ def _arrays(data: Any, name: str, device: torch.device | None = None) -> Batch |
     first = next(iter(parts.values()), None)
     if not isinstance(first, (Tensor, np.ndarray)) and not hasattr(first, "to_numpy"):
         return None
-    table = {part: _detached(value, part, device) for part, value in parts.items()}
-    for part, x in table.items():
-        _check_array(x, part, next(iter(table.values())))
-    return tuple(table.values())
+    table = _detached(parts, device)
+    for part, x in zip(parts, table, strict=True):
+        check_finite(x.reshape(len(x), -1), part)
+    return table
 
 
-def _check_array(x: Tensor, name: str, first: Tensor) -> None:
-    if x.dim() == 0 or len(x) == 0:
-        raise ValueError(f"{name} has no rows, shape {tuple(x.shape)}; expected (N, ...), one row per sample")
-    if len(x) != len(first):
-        raise ValueError(
-            f"{name} has {len(x)} rows; expected {len(first)}, one for each row of the first array. "
-            f"Arrays in a tuple or list belong together row by row; for batches pass a list of tuples"
-        )
-    check_finite(x.reshape(len(x), -1), name)
+def _detached(parts: dict[str, Any], device: torch.device) -> Batch:
+    """The named values as tensors with equal rows, cut from any graph."""
+    tensors = [tensor(value, name).detach().to(device) for name, value in parts.items()]
+    for name, x in zip(parts, tensors, strict=True):
+        if x.dim() == 0 or len(x) == 0:
+            raise ValueError(f"{name} has no rows, shape {tuple(x.shape)}; expected (N, ...), one row per sample")
+        if len(x) != len(tensors[0]):
+            raise ValueError(
+                f"{name} has {len(x)} rows; expected {len(tensors[0])}, one for each row of the first array. "
+                f"Arrays in a tuple or list belong together row by row; for batches pass a list of tuples"
+            )
+    return tuple(x.clone() if x.is_inference() else x for x in tensors)  # autograd cannot save inference tensors
 
 
 def _chunks(rows: Batch, size: int) -> list[Batch]:
@@ -391,8 +392,9 @@ class _Stream:
         if len(shapes) > 1:
             raise ValueError(f"data has batches of rows of shapes {sorted(shapes)}; expected the same in each batch")
         self._epoch = itertools.chain(taken, self._epoch)
-        samples = _arrays(tuple(map(torch.cat, zip(*taken, strict=True))), "data")
-        assert samples is not None
+        samples = tuple(map(torch.cat, zip(*taken, strict=True)))
+        for i, x in enumerate(samples):
+            check_finite(x.reshape(len(x), -1), f"data[{i}]")
         return samples, len(taken)
 
     def __iter__(self) -> Iterator[Batch]:
@@ -423,23 +425,6 @@ def _split(table: Batch | None, fraction: float, generator: torch.Generator) -> 
     return _select(table, order[held:]), _select(table, order[:held])
 
 
-def _held_arrays(validation: Any, table: Batch | None, device: torch.device) -> Batch:
-    held = _arrays(validation, "validation", device)
-    if held is None:
-        raise TypeError(
-            f"validation is a {type(validation).__name__}; expected a fraction of the rows, or arrays as "
-            f"data has them: x, or a tuple such as (x, given)"
-        )
-    if table is not None and len(held) != len(table):
-        raise ValueError(f"validation has {len(held)} arrays; expected {len(table)}, as many as data has")
-    return held
-
-
-def _detached(value: Any, name: str, device: torch.device | None) -> Tensor:
-    x = tensor(value, name).detach().to(device)
-    return x.clone() if x.is_inference() else x  # autograd cannot save inference tensors
-
-
 def _select(table: Batch, index: Tensor) -> Batch:
     return tuple(x[index.to(x.device)] for x in table)
 
@@ -457,12 +442,9 @@ def _as_iterable(data: Any, batch_size: int) -> Iterable[Any]:
 
 def _batch(batch: Any, device: torch.device) -> Batch:
     parts = batch if isinstance(batch, (tuple, list)) else (batch,)
-    tensors = tuple(_detached(part, f"batch[{i}] of data", device) for i, part in enumerate(parts))
-    if not tensors or any(x.dim() == 0 or len(x) == 0 for x in tensors):
-        raise ValueError("data gave a batch without rows; expected a tensor or a tuple of tensors, one row per sample")
-    if len({len(x) for x in tensors}) > 1:
-        raise ValueError(f"data gave a batch of {[len(x) for x in tensors]} rows; expected as many in each tensor")
-    return tensors
+    if not parts:
+        raise ValueError("data gave an empty batch; expected a tensor or a tuple of tensors, one row per sample")
+    return _detached({f"batch[{i}] of data": part for i, part in enumerate(parts)}, device)
 
 
 def _ended(count: int) -> ValueError:
@@ -537,9 +519,7 @@ def _averages(module: nn.Module, decay: float | None) -> tuple[nn.Module, Callba
         return module, _idle
 
     def update(averages: Iterable[Tensor], parameters: Iterable[Tensor], count: Tensor | int) -> None:
-        weight = (1 - decay) / (
-            1 - decay ** (int(count) + 1)
-        )  # normalised: the first steps get no more than their share
+        weight = (1 - decay) / (1 - decay ** (int(count) + 1))  # of the last step, so that all sum to one
         for average, parameter in zip(averages, parameters, strict=True):
             average.lerp_(parameter, weight)
 
