@@ -301,6 +301,20 @@ def test_a_built_optimizer_must_be_of_this_module_and_without_lr() -> None:
             fit(module, torch.zeros(3), steps=1, lr=lr, optimizer=torch.optim.SGD(owner.parameters(), lr=1.0))
 
 
+def test_arrays_that_the_loss_does_not_take() -> None:
+    class Pair(Recorder):
+        def loss(self, x: Tensor, given: Tensor | None = None) -> Tensor:
+            return self(x)
+
+    x = torch.zeros(3)
+    for data in (x, (x, x), [x, x]):
+        assert len(fit(Pair(), data, steps=1)) == 1
+    with pytest.raises(TypeError, match=r"data has 3 arrays.* Pair .*x.*, given"):
+        fit(Pair(), [x, x, x], steps=1)
+    with pytest.raises(TypeError, match=r"data has 2 arrays"):
+        fit(nn.Linear(3, 1), [x, x], steps=1)
+
+
 @pytest.mark.parametrize("fraction", [0.0, 1.0, -1.0, math.nan, "x"])
 def test_warmup_needs_a_fraction(fraction: Any) -> None:
     with pytest.raises(ValueError, match="fraction is"):

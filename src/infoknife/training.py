@@ -4,6 +4,7 @@ A batch is a tuple of tensors with one row per sample: ``(x,)``, ``(x, given)``,
 ``callback(step, loss, module)`` after each step, from 1 on, and stops the training by returning a true value.
 """
 
+import inspect
 import itertools
 import math
 import time
@@ -169,6 +170,8 @@ def fit(
     with torch.inference_mode(False), torch.enable_grad(), _seeded(seed, device) as start:
         generator = torch.Generator().manual_seed(_draw())  # `start` is for the module's initialisation
         source, held_rows = _divide(data, validation, batch_size, generator, device)
+        if isinstance(source, _Rows):
+            _check_arrays(module, source.first(0)[0])
         seen: float = 0  # of the coming batches
         if initialize and (initializer := _method(module, "initialize")) is not None:
             samples, seen = source.first(_INITIAL_BATCHES * batch_size)
@@ -377,7 +380,14 @@ class _Stream:
     """Batches that come ready-made, from an iterable that is gone through again and again, or from a sampler."""
 
     def __init__(self, data: Any, batch_size: int, device: torch.device):
-        self._data, self._device = _as_iterable(data, batch_size), device
+        if not isinstance(data, Iterable) and callable(data):
+            data = (sampler(batch_size) for sampler in itertools.repeat(data))
+        elif not isinstance(data, Iterable) or isinstance(data, (str, bytes, Mapping)):
+            raise TypeError(
+                f"data is a {type(data).__name__}; expected an array or frame, a tuple of them, a DataLoader or "
+                f"other iterable of batches, or a function that draws a batch. Wrap a Dataset in a DataLoader"
+            )
+        self._data, self._device = data, device
         self._epoch = self._begin()
 
     def first(self, rows: int) -> tuple[Batch, float]:
@@ -427,17 +437,6 @@ def _split(table: Batch | None, fraction: float, generator: torch.Generator) -> 
 
 def _select(table: Batch, index: Tensor) -> Batch:
     return tuple(x[index.to(x.device)] for x in table)
-
-
-def _as_iterable(data: Any, batch_size: int) -> Iterable[Any]:
-    if isinstance(data, Iterable) and not isinstance(data, (str, bytes, Mapping)):
-        return data
-    if callable(data):
-        return (data(batch_size) for _ in itertools.count())
-    raise TypeError(
-        f"data is a {type(data).__name__}; expected an array or frame, a tuple of them, a DataLoader or "
-        f"other iterable of batches, or a function that draws a batch. Wrap a Dataset in a DataLoader"
-    )
 
 
 def _batch(batch: Any, device: torch.device) -> Batch:
@@ -619,6 +618,18 @@ def _check_module(module: Any) -> None:
         raise ValueError(f"module {type(module).__name__} has no parameters; expected some. Use it as it is")
     if not any(p.requires_grad for p in module.parameters()):
         raise ValueError("no parameter of module requires a gradient; try module.requires_grad_(True)")
+
+
+def _check_arrays(module: nn.Module, table: Batch) -> None:
+    """Raise where the loss does not take so many arrays, as for a list that was meant to be one of batches."""
+    signature = inspect.signature(_method(module, "loss") or module.forward)
+    try:
+        signature.bind(*table)
+    except TypeError:
+        raise TypeError(
+            f"data has {len(table)} arrays; expected what the loss of {type(module).__name__} takes, {signature}. "
+            f"Arrays in a tuple or list belong together row by row; for batches pass a list of tuples"
+        ) from None
 
 
 def _check_numbers(steps: int, batch_size: int, seed: int | None, **positive: float | None) -> None:
