@@ -1,27 +1,37 @@
-"""One training loop for every module of the library: ``fit``, and the ``History`` it returns."""
+"""One training loop for every module: ``fit``, the ``History`` it returns, batches and callbacks.
 
+A batch is a tuple of tensors with one row per sample: ``(x,)``, ``(x, given)``, ``(x, y)``. A callback is called as
+``callback(step, loss, module)`` after each step, from 1 on, and stops the training by returning a true value.
+"""
+
+import inspect
+import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import partial
-from itertools import islice
-from numbers import Integral
-from typing import Any
+from numbers import Real
+from typing import Any, final
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import Optimizer
+from torch.optim.swa_utils import AveragedModel
+from torch.utils.data import TensorDataset
 
-from infoknife.batches import Batch, chunks, divide
-from infoknife.watchers import Averages, HeldOut, Schedule, Watcher, bar, cosine, linear, scheduled, warmup
+from infoknife.inputs import check_count, check_finite, check_whole, tensor
 
-__all__ = ["DEFAULT_LR", "History", "cosine", "fit", "linear", "warmup"]
+__all__ = ["DEFAULT_LR", "Batch", "Callback", "History", "Schedule", "cosine", "fit", "linear", "warmup"]
 
-DEFAULT_LR = 1e-2
-_START_BATCHES = 32  # so many of a stream are gathered for a module to be initialised from
+DEFAULT_LR = 1e-2  # for modules that have no rate of their own
+_INITIAL_BATCHES = 32  # so many of a stream are gathered for a module to be initialised from
+
+Batch = tuple[Tensor, ...]
+Callback = Callable[[int, float, nn.Module], object]
+Schedule = Callable[[float], float]
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,19 +95,23 @@ def fit(
     validation: Any = None,
     validate_every: int | None = None,
     patience: int | None = None,
-    callbacks: Iterable[Watcher] = (),
+    callbacks: Iterable[Callback] = (),
     progress: bool = False,
     initialize: bool = True,
 ) -> History:
-    """Train a module on data: ``steps`` times a batch, its loss, a step of the optimiser.
+    """Train a module on data: for each of ``steps`` batches, compute the loss and take a step of the optimiser.
 
     The loss is ``module.loss(*batch)`` where the module has that method, else ``module(*batch)``: a density's
     value is the mean of -log_prob in nats, the entropy estimate and its own training loss. The module is
     trained in train mode and left in eval mode.
 
+    What follows the data without a gradient does so in ``module.observe(*batch)``, called before the loss of each
+    fresh batch if the module has that method. Batches that ``module.initialize`` has seen are not observed again:
+    none of arrays, as it has seen all their training rows, and none of those gathered from a stream.
+
     Args:
         module: What is trained, in place, on the device where it lives. It may have ``loss(*batch)``,
-            ``initialize(*arrays, seed=...)`` and ``parameter_groups(lr)``.
+            ``observe(*batch)``, ``initialize(*arrays, seed=...)``, ``parameter_groups(lr)`` and ``rate``, a number.
         data: One of
 
             - samples ``x`` (N, ...): a tensor, numpy array, pandas or polars column or frame;
@@ -109,24 +123,27 @@ def fit(
 
             A batch is a tensor or a tuple or list of tensors. Dtypes never change: integers stay integers.
         steps: How many steps of the optimiser.
-        batch_size: Rows of a batch, for arrays and samplers; held-out rows go through in chunks of this size.
-        lr: The learning rate, 0.01 by default. Not together with a built optimiser, which has its own.
+        batch_size: Rows per batch, for arrays and samplers; held-out rows go through in chunks of this size.
+        lr: The learning rate; by default the module's own ``rate`` (densities 0.01, ``Flow`` and estimators of
+            mutual information 0.001), and 0.01 if it has none. Not together with a built optimiser.
         seed: A number makes the run repeatable and leaves the global random state as it was. By default it is
             drawn from the global generator, so that ``torch.manual_seed`` makes runs repeatable.
-        optimizer: A torch optimiser class, any ``optimizer(params, lr=lr)``, or a built optimiser.
-        schedule: Maps the part of the steps that is done, in [0, 1], to a factor of the learning rate:
+        optimizer: A torch optimiser class, any ``optimizer(params, lr=lr)``, or a built optimiser. Unless it is
+            built, it gets ``module.parameter_groups(lr)`` if the module has that method, else all parameters.
+        schedule: Maps the share of the steps that is done, in [0, 1], to a factor of the learning rate:
             ``cosine``, ``linear``, ``warmup(0.1)`` or your own. For a torch scheduler pass a built
             optimiser and step the scheduler in a callback.
         clip: The largest norm of the gradient.
-        average: Decay in (0, 1) of a moving average of the parameters over the steps, its weights normalised.
-            The averages are what is validated and what the module ends with; buffers are the current ones.
+        average: Decay in (0, 1) of a moving average of the parameters: after t steps those of step s have weight
+            ``decay**(t - s)``, normalised to sum to one. The averages are what is validated and what the module
+            ends with; buffers are the current ones.
         validation: A fraction of the arrays' rows to hold out, or held-out arrays. The module ends with the
             parameters and buffers of the lowest held-out loss.
         validate_every: Steps between validations, a twentieth of ``steps`` by default; there is one before
             the first step and one after the last as well.
         patience: Validations without improvement after which training stops.
         callbacks: Called as ``callback(step, loss, module)`` after each step, from 1 on; true stops training.
-        progress: Whether to show a bar on stderr.
+        progress: Whether to show a progress bar on stderr.
         initialize: Whether to call ``module.initialize`` first, if there is one: with all training rows of
             arrays, or with about ``32 * batch_size`` rows of a stream, which are trained on as well.
 
@@ -144,82 +161,86 @@ def fit(
     """
     begin = time.perf_counter()
     _check_module(module)
-    _check_numbers(steps, batch_size, lr, clip, average)
-    _check_choices(lr, optimizer, schedule)
-    _check_validation(validation, validate_every, patience)
+    _check_numbers(steps, batch_size, seed, lr=lr, clip=clip, average=average)
+    _check_choices(lr, optimizer, schedule, progress=progress, initialize=initialize)
+    _check_validation(validation, validate_every=validate_every, patience=patience)
+    own_callbacks = _checked_callbacks(callbacks)
     device = next(module.parameters()).device
     losses: list[float] = []
-    with torch.enable_grad(), _seeded(seed, device) as start:
+    with torch.inference_mode(False), torch.enable_grad(), _seeded(seed, device) as start:
         generator = torch.Generator().manual_seed(_draw())  # `start` is for the module's initialisation
-        source, held_rows = divide(data, validation, batch_size, generator, device)
-        if initialize and callable(initializer := getattr(module, "initialize", None)):
-            initializer(*source.first(_START_BATCHES * batch_size), seed=start)
-        chosen, averages = _optimizer(optimizer, module, lr), Averages(module, average)
-        evaluate = partial(_evaluate, module, chunks(held_rows, batch_size), start) if held_rows else None
-        held_out = HeldOut(module, evaluate, averages, validate_every or max(1, steps // 20), patience)
+        source, held_rows = _divide(data, validation, batch_size, generator, device)
+        if isinstance(source, _Rows):
+            _check_arrays(module, source.first(0)[0])
+        seen: float = 0  # of the coming batches
+        if initialize and (initializer := _method(module, "initialize")) is not None:
+            samples, seen = source.first(_INITIAL_BATCHES * batch_size)
+            initializer(*samples, seed=start)
+        chosen = _optimizer(optimizer, module, lr)
+        model, update_averages = _averages(module, average)
+        every, pieces = validate_every or max(1, steps // 20), _chunks(held_rows, batch_size)
+        held_out = _HeldOut(model, pieces, start, every, patience)
         held_out.validate(0)
-        with (
-            _left_in_eval(module),
-            scheduled(chosen, schedule, steps) as rates,
-            bar(steps, progress) as shown,
-        ):
-            watchers = (rates, averages.watch, held_out.watch, shown, *callbacks)
-            for loss in islice(_losses(module, source, chosen, clip), steps):
+        rates, bar = _scheduled(chosen, schedule, steps), _progress_bar(steps, progress)
+        with _left_in_eval(module), rates as set_rates, bar as update_bar:
+            called: tuple[Callback, ...] = (set_rates, update_averages, held_out, update_bar, *own_callbacks)
+            for loss in itertools.islice(_steps(module, source, chosen, clip, seen), steps):
                 losses.append(loss)
-                stops = [watch(len(losses), loss, module) for watch in watchers]
+                stops = [callback(len(losses), loss, module) for callback in called]
                 if any(stops):
                     break
-        held_out.settle(len(losses))
+        held_out.restore(module, len(losses))
     stopped = "steps" if len(losses) == steps else "patience" if held_out.exhausted else "callback"
     return History(losses, held_out.losses, held_out.best_step, stopped, time.perf_counter() - begin)
 
 
-def _losses(module: nn.Module, source: Iterable[Batch], optimizer: Optimizer, clip: float | None) -> Iterator[float]:
-    """Make one step after the other, without end, and yield the loss of each."""
+# Steps
+
+
+def _steps(
+    module: nn.Module, source: Iterable[Batch], optimizer: Optimizer, clip: float | None, seen: float
+) -> Iterator[float]:
+    """Take one step after the other, without end, and yield the loss of each; the first ``seen`` are not observed."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    loss_of, last = _loss_of(module), None
+    loss_of, observe, last = _method(module, "loss") or module, _method(module, "observe"), None
     for step, batch in enumerate(source, start=1):
         if not module.training:  # the first step, or the one after a validation
             module.train()
+        if observe is not None and step > seen:
+            with torch.no_grad():
+                observe(*batch)
         optimizer.zero_grad(set_to_none=True)
-        loss = loss_of(*batch)
-        value = _number(loss)
+        loss = _scalar(loss_of(*batch))
+        if not loss.requires_grad:
+            raise ValueError("the module's loss has no gradient; expected one that depends on the module's parameters")
         loss.backward()
-        if not math.isfinite(value) or not math.isfinite(_clipped(parameters, clip)):
+        # one transfer from the device per step
+        value, gradient = torch.stack([loss.detach(), _clipped(parameters, clip, loss)]).tolist()
+        if not math.isfinite(value) or not math.isfinite(gradient):
             raise _not_finite(value, step, last)
         optimizer.step()
         last = value
         yield value
 
 
-def _clipped(parameters: list[Tensor], clip: float | None) -> float:
-    """Clip the gradient, and give a number that is finite if it was: the sum is cheaper than the norm."""
+def _clipped(parameters: list[Tensor], clip: float | None, loss: Tensor) -> Tensor:
+    """Clip the gradient, and return a number that is finite if it was: the sum is cheaper than the norm."""
     if clip is not None:
-        return float(clip_grad_norm_(parameters, clip))
-    return float(sum(p.grad.sum() for p in parameters if p.grad is not None))
+        return clip_grad_norm_(parameters, clip)
+    return sum((p.grad.sum() for p in parameters if p.grad is not None), start=loss.new_zeros(()))
 
 
-@torch.no_grad()
-def _evaluate(module: nn.Module, pieces: list[Batch], seed: int) -> float:
-    """The mean loss over rows, with the same random numbers each time and none that training would use."""
-    module.eval()
-    loss_of, rows = _loss_of(module), [len(piece[0]) for piece in pieces]
-    with _seeded(seed, pieces[0][0].device):
-        losses = [_number(loss_of(*piece)) for piece in pieces]
-    mean = sum(n * loss for n, loss in zip(rows, losses, strict=True)) / sum(rows)
-    return math.inf if math.isnan(mean) else mean  # losses are compared
+def _method(module: nn.Module, name: str) -> Callable[..., Any] | None:
+    """The module's method of that name, if it has one; a submodule of that name is none."""
+    method = getattr(module, name, None)
+    return method if callable(method) and not isinstance(method, nn.Module) else None
 
 
-def _loss_of(module: nn.Module) -> Callable[..., Any]:
-    loss = getattr(module, "loss", None)
-    return loss if callable(loss) and not isinstance(loss, nn.Module) else module
-
-
-def _number(loss: Any) -> float:
+def _scalar(loss: Any) -> Tensor:
     if not isinstance(loss, Tensor) or loss.numel() != 1:
         got = f"shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else f"type {type(loss).__name__}"
         raise ValueError(f"the module's loss has {got}; expected a tensor with one number. Take a mean over rows")
-    return float(loss.item())
+    return loss.reshape(())
 
 
 def _not_finite(value: float, step: int, last: float | None) -> FloatingPointError:
@@ -233,9 +254,13 @@ def _not_finite(value: float, step: int, last: float | None) -> FloatingPointErr
 
 def _optimizer(optimizer: Optimizer | Callable[..., Optimizer], module: nn.Module, lr: float | None) -> Optimizer:
     if not isinstance(optimizer, Optimizer):
-        rate = DEFAULT_LR if lr is None else lr
-        groups = getattr(module, "parameter_groups", None)
-        return optimizer(groups(rate) if callable(groups) else module.parameters(), lr=rate)
+        own_rate = getattr(module, "rate", None)  # a number; a parameter that happens to have that name is none
+        rate = lr if lr is not None else own_rate if _is_number(own_rate) else DEFAULT_LR
+        groups = _method(module, "parameter_groups")
+        made = optimizer(module.parameters() if groups is None else groups(rate), lr=rate)
+        if not hasattr(made, "param_groups"):
+            raise TypeError(f"optimizer returned a {type(made).__name__}; expected a torch optimizer")
+        return made
     own = set(module.parameters())
     if not any(p in own for group in optimizer.param_groups for p in group["params"]):
         raise ValueError("optimizer holds no parameter of module; expected one built from module.parameters()")
@@ -253,11 +278,10 @@ def _left_in_eval(module: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _seeded(seed: int | None, device: torch.device) -> Iterator[int]:
-    """Seed torch's generators and put them back in the end; without a seed draw one and change nothing."""
+    """Seed torch's generators and restore them in the end; without a seed draw one and change nothing."""
     if seed is None:
         yield _draw()
         return
-    _require("seed", seed, isinstance(seed, Integral) and 0 <= seed < 2**63, "None or an integer, at least 0")
     others = () if device.type == "cpu" else range(getattr(torch, device.type).device_count())
     with torch.random.fork_rng(devices=others, device_type=device.type):
         (torch.manual_seed if others else torch.default_generator.manual_seed)(int(seed))
@@ -266,6 +290,325 @@ def _seeded(seed: int | None, device: torch.device) -> Iterator[int]:
 
 def _draw() -> int:
     return int(torch.randint(2**62, ()))
+
+
+# Batches
+
+
+def _divide(
+    data: Any, validation: Any, batch_size: int, generator: torch.Generator, device: torch.device
+) -> tuple["_Rows | _Stream", Batch]:
+    """The source of batches, and the held-out rows: an empty tuple without validation."""
+    table, held = (
+        _arrays(data, "data", device),
+        None if validation is None else _arrays(validation, "validation", device),
+    )
+    if isinstance(validation, Real):
+        table, held = _split(table, float(validation), generator)
+    elif validation is not None and held is None:
+        got = type(validation).__name__
+        raise TypeError(f"validation is a {got}; expected a fraction of the rows, or arrays as data has them")
+    elif held is not None and table is not None and len(held) != len(table):
+        raise ValueError(f"validation has {len(held)} arrays; expected {len(table)}, as many as data has")
+    if table is None:
+        return _Stream(data, batch_size, device), held or ()
+    return _Rows(table, batch_size, generator), held or ()
+
+
+def _arrays(data: Any, name: str, device: torch.device) -> Batch | None:
+    """Check arrays that hold all samples, one row each; ``None`` says that the data are of another kind."""
+    values = data.tensors if isinstance(data, TensorDataset) else data
+    single = not isinstance(values, (tuple, list))
+    parts = {name: values} if single else {f"{name}[{i}]": value for i, value in enumerate(values)}
+    first = next(iter(parts.values()), None)
+    if not isinstance(first, (Tensor, np.ndarray)) and not hasattr(first, "to_numpy"):
+        return None
+    table = _detached(parts, device)
+    for part, x in zip(parts, table, strict=True):
+        check_finite(x.reshape(len(x), -1), part)
+    return table
+
+
+def _detached(parts: dict[str, Any], device: torch.device) -> Batch:
+    """The named values as tensors with equal rows, cut from any graph."""
+    tensors = [tensor(value, name).detach().to(device) for name, value in parts.items()]
+    for name, x in zip(parts, tensors, strict=True):
+        if x.dim() == 0 or len(x) == 0:
+            raise ValueError(f"{name} has no rows, shape {tuple(x.shape)}; expected (N, ...), one row per sample")
+        if len(x) != len(tensors[0]):
+            raise ValueError(
+                f"{name} has {len(x)} rows; expected {len(tensors[0])}, one for each row of the first array. "
+                f"Arrays in a tuple or list belong together row by row; for batches pass a list of tuples"
+            )
+    return tuple(x.clone() if x.is_inference() else x for x in tensors)  # autograd cannot save inference tensors
+
+
+def _chunks(rows: Batch, size: int) -> list[Batch]:
+    """Cut rows into pieces of at most ``size``, as equal as can be: no last piece of a single row."""
+    if not rows:
+        return []
+    pieces = -(-len(rows[0]) // size)
+    return list(zip(*(x.tensor_split(pieces) for x in rows), strict=True))
+
+
+@final
+class _Rows:
+    """Batches without replacement from the rows of arrays: shuffled epochs, end to end, every batch full."""
+
+    def __init__(self, table: Batch, batch_size: int, generator: torch.Generator):
+        self._table, self._generator = table, generator
+        self._size = min(batch_size, len(table[0]))
+
+    def first(self, rows: int) -> tuple[Batch, float]:
+        """All rows, whatever number was asked for: no later batch has another."""
+        return self._table, math.inf
+
+    def __iter__(self) -> Iterator[Batch]:
+        order = self._epoch()
+        while True:
+            if len(order) < self._size:
+                order = torch.cat([order, self._epoch()])
+            yield _select(self._table, order[: self._size])
+            order = order[self._size :]
+
+    def _epoch(self) -> Tensor:
+        return torch.randperm(len(self._table[0]), generator=self._generator).to(self._table[0].device)
+
+
+@final
+class _Stream:
+    """Batches that come ready-made, from an iterable that is gone through again and again, or from a sampler."""
+
+    def __init__(self, data: Any, batch_size: int, device: torch.device):
+        if not isinstance(data, Iterable) and callable(data):
+            data = (sampler(batch_size) for sampler in itertools.repeat(data))
+        elif not isinstance(data, Iterable) or isinstance(data, (str, bytes, Mapping)):
+            raise TypeError(
+                f"data is a {type(data).__name__}; expected an array or frame, a tuple of them, a DataLoader or "
+                f"other iterable of batches, or a function that draws a batch. Wrap a Dataset in a DataLoader"
+            )
+        self._data, self._device = data, device
+        self._epoch = self._begin()
+
+    def first(self, rows: int) -> tuple[Batch, float]:
+        """At least ``rows`` rows, or an epoch's, and the number of batches they are; training starts with these."""
+        taken: list[Batch] = []
+        while rows > 0 and (batch := next(self._epoch, None)) is not None:
+            taken.append(batch)
+            rows -= len(batch[0])
+        if not taken:
+            raise _ended(0)
+        shapes = {tuple(tuple(x.shape[1:]) for x in batch) for batch in taken}
+        if len(shapes) > 1:
+            raise ValueError(f"data has batches of rows of shapes {sorted(shapes)}; expected the same in each batch")
+        self._epoch = itertools.chain(taken, self._epoch)
+        samples = tuple(map(torch.cat, zip(*taken, strict=True)))
+        for i, x in enumerate(samples):
+            check_finite(x.reshape(len(x), -1), f"data[{i}]")
+        return samples, len(taken)
+
+    def __iter__(self) -> Iterator[Batch]:
+        for count in itertools.count():
+            batch = next(self._epoch, None)
+            if batch is None:
+                self._epoch = self._begin()
+                batch = next(self._epoch, None)
+            if batch is None:
+                raise _ended(count)
+            yield batch
+
+    def _begin(self) -> Iterator[Batch]:
+        return (_batch(batch, self._device) for batch in self._data)
+
+
+def _split(table: Batch | None, fraction: float, generator: torch.Generator) -> tuple[Batch, Batch]:
+    if table is None:
+        raise ValueError(f"validation is {fraction} of a stream of batches; expected the held-out arrays themselves")
+    rows = len(table[0])
+    held = round(fraction * rows) if 0 < fraction < 1 else 0
+    if not 0 < held < rows:
+        raise ValueError(
+            f"validation is {fraction} of {rows} rows, which leaves none on one side; expected a fraction in (0, 1) "
+            f"that leaves rows on both. Change it, bring more rows, or pass the held-out arrays themselves"
+        )
+    order = torch.randperm(rows, generator=generator)
+    return _select(table, order[held:]), _select(table, order[:held])
+
+
+def _select(table: Batch, index: Tensor) -> Batch:
+    return tuple(x[index.to(x.device)] for x in table)
+
+
+def _batch(batch: Any, device: torch.device) -> Batch:
+    parts = batch if isinstance(batch, (tuple, list)) else (batch,)
+    if not parts:
+        raise ValueError("data gave an empty batch; expected a tensor or a tuple of tensors, one row per sample")
+    return _detached({f"batch[{i}] of data": part for i, part in enumerate(parts)}, device)
+
+
+def _ended(count: int) -> ValueError:
+    return ValueError(
+        f"data ended after {count} batches: there is none for step {count + 1}; expected one for every step. Pass a "
+        f"list or a DataLoader, which are gone through again, make the generator endless, or use fewer steps"
+    )
+
+
+# Callbacks
+
+
+def cosine(progress: float) -> float:
+    """Fall from 1 to 0 along half a cosine: (1 + cos(pi * progress)) / 2.
+
+    Example:
+        >>> cosine(0.0), cosine(1.0)
+        (1.0, 0.0)
+    """
+    return (1 + math.cos(math.pi * progress)) / 2
+
+
+def linear(progress: float) -> float:
+    """Fall from 1 to 0 along a line: 1 - progress.
+
+    Example:
+        >>> linear(0.25)
+        0.75
+    """
+    return 1 - progress
+
+
+def warmup(fraction: float, then: Schedule = cosine) -> Schedule:
+    """Make a schedule that rises from 0 to 1 over ``fraction`` of the steps and goes on with ``then``.
+
+    Example:
+        >>> [warmup(0.5, linear)(progress) for progress in (0.0, 0.25, 0.5, 0.75)]
+        [0.0, 0.5, 1.0, 0.5]
+    """
+    if not _is_number(fraction) or not 0 < fraction < 1:
+        raise ValueError(f"fraction is {fraction!r}; expected a number between 0 and 1, such as 0.1 of the steps")
+
+    def schedule(progress: float) -> float:
+        return progress / fraction if progress < fraction else then((progress - fraction) / (1 - fraction))
+
+    return schedule
+
+
+@contextmanager
+def _scheduled(optimizer: Optimizer, schedule: Schedule | None, steps: int) -> Iterator[Callback]:
+    """Scale the optimiser's learning rates by ``schedule(step / steps)``, and restore them in the end."""
+    rates = [group["lr"] for group in optimizer.param_groups]
+
+    def scale(step: int, loss: float, module: nn.Module | None) -> None:
+        factor = 1.0 if schedule is None else schedule(step / steps)
+        if not _is_number(factor) or not 0 <= factor < math.inf:
+            raise ValueError(f"schedule({step / steps}) is {factor!r}; expected a factor of lr, at least 0")
+        for group, rate in zip(optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate * factor
+
+    try:
+        scale(0, math.nan, None)
+        yield _idle if schedule is None else scale  # a user's own scheduler may set the rates
+    finally:
+        for group, rate in zip(optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+
+
+def _averages(module: nn.Module, decay: float | None) -> tuple[nn.Module, Callback]:
+    """A model with the averages of the parameters and a callback that updates them; without a decay the module."""
+    if decay is None:
+        return module, _idle
+
+    def update(averages: Iterable[Tensor], parameters: Iterable[Tensor], count: Tensor | int) -> None:
+        weight = (1 - decay) / (1 - decay ** (int(count) + 1))  # of the last step, so that all sum to one
+        for average, parameter in zip(averages, parameters, strict=True):
+            average.lerp_(parameter, weight)
+
+    averaged = AveragedModel(module, multi_avg_fn=update)
+    return averaged.module, lambda step, loss, module: averaged.update_parameters(module)
+
+
+@final
+class _HeldOut:
+    """A callback that validates, and keeps the parameters and buffers where the held-out loss was lowest."""
+
+    def __init__(self, model: nn.Module, pieces: list[Batch], seed: int, every: int, patience: int | None):
+        self._model, self._pieces, self._seed = model, pieces, seed
+        self._every, self._patience = every, patience
+        self._best, self._stale = math.inf, 0
+        self._state: dict[str, Tensor] = {}
+        self.losses: list[tuple[int, float]] = []
+        self.best_step, self.exhausted = 0, False
+
+    def __call__(self, step: int, loss: float, module: nn.Module) -> bool:
+        if step % self._every == 0:
+            self.validate(step)
+        self.exhausted = self._patience is not None and self._stale >= self._patience
+        return self.exhausted
+
+    def validate(self, step: int) -> None:
+        """Evaluate the model, and keep its state if it is the best so far."""
+        if not self._pieces:
+            return
+        loss = _evaluate(self._model, self._pieces, self._seed)
+        better = loss < self._best or not self.losses
+        if better:
+            self._best, self.best_step = loss, step
+            self._state = {name: x.detach().clone() for name, x in _tensors(self._model)}
+        self._stale = 0 if better else self._stale + 1
+        self.losses.append((step, loss))
+
+    @torch.no_grad()
+    def restore(self, module: nn.Module, step: int) -> None:
+        """Leave the module in the best state; if nothing is held out, with the model's parameters."""
+        if not self._pieces:
+            self.best_step, self._state = step, dict(self._model.named_parameters())
+        elif self.losses[-1][0] != step:
+            self.validate(step)
+        for name, x in _tensors(module):
+            x.copy_(self._state.get(name, x))
+
+
+@torch.no_grad()
+def _evaluate(module: nn.Module, pieces: list[Batch], seed: int) -> float:
+    """The mean loss over rows, with the same random numbers each time and none that training would use."""
+    module.eval()
+    loss_of, rows = _method(module, "loss") or module, [len(piece[0]) for piece in pieces]
+    with _seeded(seed, pieces[0][0].device):
+        losses = torch.stack([_scalar(loss_of(*piece)) for piece in pieces]).tolist()
+    mean = sum(n * loss for n, loss in zip(rows, losses, strict=True)) / sum(rows)
+    return math.inf if math.isnan(mean) else mean  # losses are compared
+
+
+def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    return itertools.chain(module.named_parameters(), module.named_buffers())
+
+
+@contextmanager
+def _progress_bar(steps: int, shown: bool) -> Iterator[Callback]:
+    """Show a bar on stderr with the step, the smoothed loss and the time left; or nothing."""
+    if not shown:
+        yield _idle
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    step_text, loss_text = "step {task.completed}/{task.total}", "loss {task.fields[loss]:.4f}"
+    texts = TextColumn(step_text), BarColumn(), TextColumn(loss_text), TimeRemainingColumn()
+    bar = Progress(*texts, console=Console(stderr=True), redirect_stdout=False)
+    task = bar.add_task("", total=steps, loss=math.nan)
+
+    def callback(step: int, loss: float, module: nn.Module) -> None:
+        before = loss if step == 1 else bar.tasks[0].fields["loss"]
+        bar.update(task, completed=step, loss=before + (loss - before) / min(step, 50))
+
+    with bar:
+        yield callback
+
+
+def _idle(step: int, loss: float, module: nn.Module) -> None:
+    """A callback that does nothing."""
+
+
+# Arguments
 
 
 def _check_module(module: Any) -> None:
@@ -277,35 +620,59 @@ def _check_module(module: Any) -> None:
         raise ValueError("no parameter of module requires a gradient; try module.requires_grad_(True)")
 
 
-def _check_numbers(steps: int, batch_size: int, lr: float | None, clip: float | None, average: float | None) -> None:
-    for name, count in (("steps", steps), ("batch_size", batch_size)):
-        _require(name, count, _is_count(count), "an integer, at least 1")
-    for name, value in (("lr", lr), ("clip", clip)):
-        _require(name, value, value is None or 0 < value < math.inf, "None or a finite number above 0")
-    _require("average", average, average is None or 0 < average < 1, "None or a decay in (0, 1), such as 0.99")
+def _check_arrays(module: nn.Module, table: Batch) -> None:
+    """Raise where the loss does not take so many arrays, as for a list that was meant to be one of batches."""
+    signature = inspect.signature(_method(module, "loss") or module.forward)
+    try:
+        signature.bind(*table)
+    except TypeError:
+        raise TypeError(
+            f"data has {len(table)} arrays; expected what the loss of {type(module).__name__} takes, {signature}. "
+            f"Arrays in a tuple or list belong together row by row; for batches pass a list of tuples"
+        ) from None
 
 
-def _check_choices(lr: float | None, optimizer: Any, schedule: Any) -> None:
+def _check_numbers(steps: int, batch_size: int, seed: int | None, **positive: float | None) -> None:
+    check_count("steps", steps)
+    check_count("batch_size", batch_size)
+    if seed is not None and not 0 <= check_whole("seed", seed) < 2**63:
+        raise ValueError(f"seed is {seed}; expected None or an integer from 0 to 2**63 - 1")
+    for name, value in positive.items():
+        limit, text = (1.0, "a decay in (0, 1), such as 0.99") if name == "average" else (math.inf, "a number above 0")
+        if value is not None and not _is_number(value):
+            raise TypeError(f"{name} is {value!r}, a {type(value).__name__}; expected None or {text}")
+        if value is not None and not 0 < value < limit:
+            raise ValueError(f"{name} is {value!r}; expected None or {text}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _check_choices(lr: float | None, optimizer: Any, schedule: Any, **flags: Any) -> None:
     built = isinstance(optimizer, Optimizer)
     if built and lr is not None:
-        raise ValueError(f"lr is {lr} beside a built optimizer, which has its own; leave one of them out")
+        raise ValueError(f"lr is {lr} alongside a built optimizer, which has its own; leave one of them out")
     if not built and not callable(optimizer):
         raise TypeError(f"optimizer is {optimizer!r}; expected a class, torch.optim.Adam, or a built optimizer")
     if schedule is not None and not callable(schedule):
         raise TypeError(f"schedule is {schedule!r}; expected a function of the progress, such as cosine")
+    for name, value in flags.items():
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name} is {value!r}, a {type(value).__name__}; expected True or False")
 
 
-def _check_validation(validation: Any, validate_every: int | None, patience: int | None) -> None:
-    for name, count in (("validate_every", validate_every), ("patience", patience)):
-        _require(name, count, count is None or _is_count(count), "None or an integer, at least 1")
-        if count is not None and validation is None:
+def _check_validation(validation: Any, **counts: int | None) -> None:
+    for name, count in counts.items():
+        if count is not None and check_count(name, count) and validation is None:
             raise ValueError(f"{name} is {count} without validation; try validation=0.2, or leave it out")
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, Integral) and int(value) >= 1
-
-
-def _require(name: str, value: Any, met: bool, expected: str) -> None:
-    if not met:
-        raise ValueError(f"{name} is {value!r}; expected {expected}")
+def _checked_callbacks(callbacks: Any) -> tuple[Callback, ...]:
+    if not isinstance(callbacks, Iterable):
+        raise TypeError(f"callbacks is a {type(callbacks).__name__}; expected functions in a list: [callback], or ()")
+    functions = tuple(callbacks)
+    for i, function in enumerate(functions):
+        if not callable(function):
+            raise TypeError(f"callbacks[{i}] is a {type(function).__name__}; expected callback(step, loss, module)")
+    return functions

@@ -6,14 +6,14 @@ import torch
 from infoknife import tasks
 from infoknife.cli.cases import FULL, QUICK, Case, Effort, cases, measure, steps
 from infoknife.cli.drawing import knife
-from infoknife.watchers import Watcher
+from infoknife.training import Callback
 
 TINY = Effort(rows=1000, fresh=2000, part=0.02)
 ALL = cases(knife())
 
 
-def watch(step: int, loss: float, module: torch.nn.Module) -> None:
-    """Look on."""
+def ignore(step: int, loss: float, module: torch.nn.Module) -> None:
+    """Do nothing."""
 
 
 def test_truths_are_those_of_the_tasks() -> None:
@@ -44,17 +44,17 @@ def test_conditions_of_both_kinds_are_there() -> None:
 @pytest.mark.parametrize("case", [ALL[2], ALL[-2], ALL[-1]], ids=lambda case: case.title)
 def test_a_seed_gives_one_result_and_leaves_the_global_generator(case: Case) -> None:
     before = torch.get_rng_state()
-    first, second = (measure(case, TINY, 3, watch) for _ in range(2))
+    first, second = (measure(case, TINY, 3, ignore) for _ in range(2))
     assert torch.equal(before, torch.get_rng_state())
     assert (first.estimate, first.stderr) == (second.estimate, second.stderr)
     assert first.error == pytest.approx(0, abs=0.6)
-    assert measure(case, TINY, 4, watch).estimate != first.estimate
+    assert measure(case, TINY, 4, ignore).estimate != first.estimate
 
 
-def test_the_watcher_sees_every_step() -> None:
+def test_the_callback_sees_every_step() -> None:
     seen: list[int] = []
-    looker: Watcher = lambda step, loss, module: seen.append(step)  # noqa: E731
-    result = measure(ALL[5], TINY, 0, looker)
+    record: Callback = lambda step, loss, module: seen.append(step)  # noqa: E731
+    result = measure(ALL[5], TINY, 0, record)
     assert seen == list(range(1, steps(ALL[5], TINY) + 1))
     assert len(result.history) == len(seen)
 
@@ -70,7 +70,7 @@ def test_values_come_from_fresh_rows() -> None:
             return torch.randn(n, 1, generator=torch.Generator().manual_seed(seed))
 
     case = Case("normal", "h(X)", Listening(), 1.42, ALL[5].density, 100)  # type: ignore[arg-type]
-    result = measure(case, TINY, 5, watch)
+    result = measure(case, TINY, 5, ignore)
     assert drawn == [(1000, 10), (2000, 11)]
     assert result.stderr == pytest.approx(0.5**0.5 / 2000**0.5, rel=0.2)  # -log p has variance 1/2
 

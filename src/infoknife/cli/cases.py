@@ -12,8 +12,7 @@ from torch import Tensor
 from infoknife import KNIFE, History, fit, tasks
 from infoknife.cli.drawing import Drawing
 from infoknife.densities.knife import Init
-from infoknife.training import cosine
-from infoknife.watchers import Watcher
+from infoknife.training import Callback, cosine
 
 __all__ = ["FULL", "QUICK", "Case", "Effort", "Result", "cases", "measure", "steps"]
 
@@ -110,14 +109,14 @@ def cases(picture: Drawing) -> list[Case]:
     ]
 
 
-def measure(case: Case, effort: Effort, seed: int, watch: Watcher) -> Result:
+def measure(case: Case, effort: Effort, seed: int, callback: Callback) -> Result:
     """Fit a density to some rows, and evaluate it on fresh ones.
 
     Args:
         case: What is measured.
         effort: Rows and steps.
         seed: Of the rows, of the fresh rows (the number after it) and of the fit.
-        watch: Called after every step.
+        callback: Called after every step.
     """
     begin = time.perf_counter()
     with torch.random.fork_rng(devices=[]):
@@ -131,7 +130,7 @@ def measure(case: Case, effort: Effort, seed: int, watch: Watcher) -> Result:
         schedule=cosine,
         average=0.99,
         validation=0.1,
-        callbacks=[watch],
+        callbacks=[callback],
         seed=seed,
     )
     surprise = _surprise(density, case.sample(effort.fresh, 2 * seed + 1))

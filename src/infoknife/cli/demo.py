@@ -82,10 +82,10 @@ def _measure(cases: "Sequence[Case]", effort: "Effort", seed: int) -> "list[Resu
         for case in cases:
             bar = progress.add_task(case.title, total=steps(case, effort) + 1, loss="")
 
-            def watch(step: int, loss: float, module: "nn.Module", bar: int = bar) -> None:
+            def callback(step: int, loss: float, module: "nn.Module", bar: int = bar) -> None:
                 progress.update(bar, completed=step, loss=f"{loss:8.3f} nats")  # type: ignore[arg-type]
 
-            results.append(measure(case, effort, seed, watch))
+            results.append(measure(case, effort, seed, callback))
             progress.update(bar, advance=1, loss=f"{results[-1].estimate:8.3f} nats")
     return results
 
