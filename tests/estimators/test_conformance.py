@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from infoknife import fit
 from infoknife.estimators import MutualInformation, names
-from tests.information.conformance import ABSENT, CASES, EACH, START, Case
+from tests.estimators.conformance import ABSENT, CASES, EACH, START, Case
 
 every = pytest.mark.parametrize("case", CASES, ids=str)
 each = pytest.mark.parametrize("case", EACH, ids=str)

@@ -12,7 +12,7 @@ from infoknife import Regularizer
 from infoknife.densities import Density
 from infoknife.estimators import MutualInformation
 from tests.densities import conformance as densities
-from tests.information import conformance as information
+from tests.estimators import conformance as information
 
 MODES = ("alternate", "joint")
 
