@@ -7,14 +7,18 @@ from torch import Tensor, nn
 
 from infoknife import kernels
 from infoknife.densities.base import MOMENTUM, Density
-from infoknife.densities.columns import fitted_columns
 from infoknife.inputs import check_count
+from infoknife.mixtures import SPREAD, Mixture, Prior, best_size, sizes
 from infoknife.nn import Linear, MaskedMLP, capped
 from infoknife.transforms import Steady, shrunk
 
-__all__ = ["Autoregressive"]
+__all__ = ["Autoregressive", "ColumnKernels", "fitted_columns"]
 
 SURE = 4.0  # slopes count at the start where what they explain is so many standard deviations above chance
+ROWS = 20_000  # rows that expectation maximisation looks at
+ITERATIONS = 20
+LEAST_WIDTH = 1e-3  # least standard deviation of a kernel in standardised columns, for data that repeats itself
+LEAST_ROWS = 8  # rows that a kernel needs
 NARROWEST = 6.0  # how much the network may add to the log of a precision: a row that it never saw stays possible
 
 
@@ -30,7 +34,7 @@ class Autoregressive(Density):
 
     Args:
         dim: Dimension d of x.
-        components: Number K of kernels a coordinate.
+        components: Number K of kernels per coordinate.
         given_dim: Dimension of a continuous condition.
         given_classes: Number of classes of a discrete condition.
         hidden: Width of the network's two hidden layers.
@@ -73,6 +77,12 @@ class Autoregressive(Density):
     def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
         residual = u - self._linear(u, given)
         return kernels.columns(residual, *self._kernels(u, given)).sum(-1)
+
+    def _log_prob_all(self, u: Tensor) -> Tensor:
+        assert self.given_classes is not None
+        residual = u - self._linear(u, None)  # the slopes are those of all classes
+        labels = torch.arange(self.given_classes, device=u.device).unsqueeze(1).expand(-1, len(u))  # C N
+        return torch.stack([kernels.columns(residual, *self._kernels(u, label)).sum(-1) for label in labels], -1)
 
     def _linear(self, u: Tensor, given: Tensor | None) -> Tensor:
         """What a regression on the coordinates before, and on the condition, expects: (N, d)."""
@@ -148,3 +158,83 @@ def _regressions(v: Tensor, u: Tensor) -> Tensor:
     explained = N * (1 - chol.diagonal() ** 2 / correlation.diagonal())  # chi-squared where there is nothing
     sure = explained > before + SURE * (2 * before).sqrt()
     return (slopes * sure[:, None])[g:].to(u.dtype)
+
+
+class ColumnKernels(nn.Module):
+    """One-dimensional mixtures for columns that are about standardised.
+
+    Args:
+        columns: How many columns.
+        components: Number of kernels per column.
+    """
+
+    def __init__(self, columns: int, components: int) -> None:
+        super().__init__()
+        centres = torch.special.ndtri((torch.arange(components) + 0.5) / components)
+        self.logits = nn.Parameter(torch.zeros(columns, components))
+        self.means = nn.Parameter(centres.repeat(columns, 1))
+        self.log_diagonal = nn.Parameter(torch.full((columns, components), 0.5 * math.log(components)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Log-density of every entry of x (N, columns), in nats: (N, columns)."""
+        log_weights = torch.log_softmax(self.logits.to(x.dtype), -1)
+        return kernels.columns(x, log_weights, self.means.to(x.dtype), self.log_diagonal.to(x.dtype))
+
+    def initialize(self, x: Tensor) -> None:
+        """Put the means at quantiles of x (N, columns), with widths that bridge the gaps between them."""
+        for column, values in enumerate(x.unbind(1)):
+            mixture = quantile_kernels(values, self.means.shape[1])
+            self.means[column] = mixture.means[:, 0]
+            self.log_diagonal[column] = mixture.factors[:, 0].log()
+        self.logits.zero_()
+
+
+def quantile_kernels(x: Tensor, components: int) -> Mixture:
+    """Equal kernels at quantiles of a column x (N,), with widths that bridge the gaps between them."""
+    K = components
+    means = torch.quantile(x[:100_000], (torch.arange(K) + 0.5).to(x) / K)
+    gaps = (means[2:] - means[:-2]) / 2 if K > 2 else x.new_ones(1)
+    gaps = torch.cat([gaps[:1], gaps, gaps[-1:]])[:K].clamp_min(LEAST_WIDTH)
+    return Mixture(x.new_full((K,), 1 / K), means[:, None], 1 / gaps[:, None])
+
+
+def fitted_columns(x: Tensor, components: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+    """Fit a mixture to every column of x (N, columns) by expectation maximisation, from kernels at quantiles.
+
+    How many different kernels a column gets, a power of two or all of them, is decided on held-out rows; they are then
+    shared by its ``components`` kernels, which sit close together and can spread out in training.
+
+    Returns:
+        Log-weights, means and log-diagonals, (columns, K) each.
+    """
+    x = x[torch.randperm(len(x), generator=generator)[:ROWS].to(x.device)]
+    each = [_shared(_fitted_column(column, components), components) for column in x.unbind(1)]
+    log_weights, means, log_diagonal = torch.stack(each, 1)
+    return log_weights, means, log_diagonal
+
+
+def _fitted_column(x: Tensor, components: int) -> Mixture:
+    """A mixture of one column x (N,), with a number of kernels that a held-out quarter has chosen."""
+    train, held_out = x[len(x) // 4 :], x[: len(x) // 4, None]
+    candidates = sizes(components, max(1, len(train) // LEAST_ROWS)) if len(held_out) > 1 else [1]
+    K = best_size(candidates, lambda K: float(_of_size(train, K).log_prob(held_out).mean()))
+    return _of_size(x, max(1, K))
+
+
+def _of_size(x: Tensor, components: int) -> Mixture:
+    start = quantile_kernels(x, components)
+    prior = Prior(1.0, 1 / start.factors**2, weight_rows=1.0, floor=LEAST_WIDTH**2, covariance="diagonal")
+    return start.improved(x[:, None], ITERATIONS if components > 1 else 2, prior)
+
+
+def _shared(mixture: Mixture, components: int) -> Tensor:
+    """Log-weights, means and log-diagonals (3, components) of about the same density with more kernels."""
+    K = len(mixture.weights)
+    owner = torch.arange(components, device=mixture.weights.device) * K // components
+    copies = torch.bincount(owner, minlength=K)[owner]
+    place = torch.arange(components).to(mixture.means) - torch.searchsorted(owner, owner)  # among those that share
+    reach = SPREAD * (2 * place + 1 - copies) / copies  # from -SPREAD to SPREAD, and 0 where there is one
+    factors = mixture.factors[owner, 0]
+    return torch.stack(
+        [(mixture.weights[owner] / copies).log(), mixture.means[owner, 0] + reach / factors, factors.log()]
+    )

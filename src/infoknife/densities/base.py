@@ -2,20 +2,46 @@
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
 
-from infoknife.densities.revival import Revived
 from infoknife.inputs import check_count, class_codes, is_functional, matrix, one_of
 from infoknife.transforms import Standardize, Transform
 
-__all__ = ["Density", "check_count", "full_precision", "generator_of", "one_of"]
+__all__ = ["Density", "Reseeded", "check_count", "full_precision", "generator_of", "one_of"]
 
 
 PERIOD = 4  # batches between two steps of the running statistics, which cost as much as a tenth of a small batch
 MOMENTUM = 0.04  # of such a step: they follow within about a hundred batches
+
+
+class Reseeded(NamedTuple):
+    """How many kernels had no mass, and which parameters were moved.
+
+    Args:
+        kernels: How many kernels there are.
+        dead: How many of them had no mass, and were moved to rows that are badly explained.
+        saturated: The part of their scales that are out of all proportion to the data.
+        moved: Parameters with the rows of them that were moved, for the optimiser to forget.
+
+    Example:
+        >>> one, other = Reseeded(10, 1, 0.0), Reseeded(30, 0, 0.2)
+        >>> one.merge(other)[:3]
+        (40, 1, 0.15)
+    """
+
+    kernels: int = 0
+    dead: int = 0
+    saturated: float = 0.0
+    moved: tuple[tuple[Tensor, Tensor], ...] = ()
+
+    def merge(self, other: Self) -> Self:
+        """Those of two densities."""
+        kernels = self.kernels + other.kernels
+        saturated = (self.kernels * self.saturated + other.kernels * other.saturated) / max(kernels, 1)
+        return type(self)(kernels, self.dead + other.dead, saturated, self.moved + other.moved)
 
 
 class Density(nn.Module, ABC):
@@ -100,15 +126,15 @@ class Density(nn.Module, ABC):
             self.initialized = torch.ones_like(self.initialized)
         return self
 
-    def revive(self, x: Tensor, given: Tensor | None = None) -> Revived:
-        """Look after kernels without mass: those found are put at the rows of x (N, dim) that are least likely.
+    def reseed_dead_kernels(self, x: Tensor, given: Tensor | None = None) -> Reseeded:
+        """Move kernels without mass to the rows of x (N, dim) that are least likely.
 
         For a density that follows moving data, every now and then; ``Regularizer`` does it.
         """
         x, given = self._checked(x, given)
         with full_precision(x.device.type):
             x = x.detach().to(torch.promote_types(x.dtype, torch.float32))
-            return self._revive(self.transform(x)[0], self._coordinates(given, x.dtype))
+            return self._reseed_dead_kernels(self.transform(x)[0], self._coordinates(given, x.dtype))
 
     def extra_repr(self) -> str:
         """Dimensions, for ``repr``."""
@@ -133,9 +159,9 @@ class Density(nn.Module, ABC):
     def _fit_transform(self, x: Tensor) -> None:
         self.transform.initialize(x)
 
-    def _revive(self, u: Tensor, given: Tensor | None) -> Revived:
-        """Look after kernels, in the transform's coordinates; most densities have none that can die."""
-        return Revived()
+    def _reseed_dead_kernels(self, u: Tensor, given: Tensor | None) -> Reseeded:
+        """Move dead kernels, in the transform's coordinates; most densities have none that can die."""
+        return Reseeded()
 
     def _evaluate(self, x: Tensor, given: Tensor | None) -> Tensor:
         with full_precision(x.device.type):  # the computation follows the precision of x, but for half precision

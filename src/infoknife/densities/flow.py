@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from infoknife.densities.base import MOMENTUM, Density
-from infoknife.densities.start import precision_factor, regression
 from infoknife.inputs import check_count
-from infoknife.nn import Linear
+from infoknife.mixtures import precision_factor
+from infoknife.nn import Linear, regression
 from infoknife.transforms import Steady, shrunk
 
 __all__ = ["Flow"]
@@ -74,8 +74,19 @@ class Flow(Density):
         centred = u - self._mean(given, u.dtype)
         z = (centred @ self._factor().to(u.dtype).flatten(0, 1).T).unflatten(-1, (-1, self.dim))  # N C d
         z = z.squeeze(1) if self.given_classes is None or given is None else _of_class(z, given)
+        return self._of_residuals(z, given)
+
+    def _log_prob_all(self, u: Tensor) -> Tensor:
+        assert self.given_classes is not None
+        factor, means = self._factor().to(u.dtype), self.means.to(u.dtype)
+        z = torch.einsum("ncd,ced->nce", u.unsqueeze(1) - means, factor)  # N C d
+        label = torch.arange(self.given_classes, device=u.device).repeat(len(u))
+        return self._of_residuals(z.flatten(0, 1), label).view(len(u), -1)
+
+    def _of_residuals(self, z: Tensor, given: Tensor | None) -> Tensor:
+        """Log-density (N,) of rows that the Gaussian made standard, z (N, d)."""
         z, log_det = self._map(z, given)
-        log_diagonal = self._own(self.log_diagonal, given, u.dtype)
+        log_diagonal = self._own(self.log_diagonal, given, z.dtype)
         return log_det + (log_diagonal - 0.5 * (z * z + math.log(2 * math.pi))).sum(-1)
 
     def _sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:

@@ -11,9 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from infoknife.densities.base import MOMENTUM, Density, full_precision, generator_of
-from infoknife.densities.start import redraw, regression
 from infoknife.inputs import check_count, one_of
-from infoknife.nn import MLP, Activation, Linear
+from infoknife.nn import MLP, Activation, Linear, redraw, regression
 from infoknife.transforms import Identity, Standardize
 
 __all__ = ["Gaussian", "Logistic"]
@@ -83,6 +82,12 @@ class LocationScale(Density):
     def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
         location, log_scale = self._location_and_log_scale(given, u)
         z = (u - location) * (-log_scale).exp()
+        return (self._standard_log_prob(z) - log_scale).sum(-1)
+
+    def _log_prob_all(self, u: Tensor) -> Tensor:
+        location, log_scale = self.values.to(u.dtype).chunk(2, -1)  # C d
+        log_scale = log_scale * self.unit
+        z = (u.unsqueeze(1) - location) * (-log_scale).exp()  # N C d
         return (self._standard_log_prob(z) - log_scale).sum(-1)
 
     def _sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from infoknife import kernels
-from infoknife.densities.banks import some_rows
 from infoknife.densities.base import Density
 from infoknife.inputs import check_count, one_of
+from infoknife.mixtures import some_rows
 from infoknife.nn import MLP
 from infoknife.transforms import Identity, Whiten
 
@@ -78,16 +78,29 @@ class Parzen(Density):
         conditions = [None] * len(parts) if given is None else given.split(self._rows_at_once)
         return torch.cat([self._part(*pair) for pair in zip(parts, conditions, strict=True)])
 
+    def _log_prob_all(self, u: Tensor) -> Tensor:
+        assert self.given_classes is not None
+        label, whole = self.given_centres.squeeze(-1), self.centres.to(u.dtype)
+        groups = [whole[label == one] for one in range(self.given_classes)]
+        return torch.stack([self._of_centres(u, group) for group in groups], -1)
+
+    def _of_centres(self, u: Tensor, centres: Tensor) -> Tensor:
+        """Log-density (N,) with equal weights at some of the centres (M, d); minus infinity without any."""
+        if len(centres) == 0:
+            return u.new_full((len(u),), -torch.inf)
+        log_weights = u.new_full((len(centres),), -math.log(len(centres)))
+        scale = (-self.width.to(u.dtype).log()).expand_as(centres)
+        return torch.cat([kernels.diagonal(v, log_weights, centres, scale) for v in u.split(self._rows_at_once)])
+
     @property
     def _rows_at_once(self) -> int:
         return max(1, _CHUNK // self.centres.numel())
 
     def _part(self, u: Tensor, given: Tensor | None) -> Tensor:
         centres = self.centres.to(u.dtype)
-        log_width = self.width.to(u.dtype).log()
-        scale = (-log_width).expand_as(centres)
         if given is None:
-            return kernels.diagonal(u, u.new_full((len(centres),), -math.log(len(centres))), centres, scale)
+            return self._of_centres(u, centres)
+        scale = (-self.width.to(u.dtype).log()).expand_as(centres)
         return kernels.diagonal(u, self._log_weights(given, u), centres, scale)
 
     def _log_weights(self, given: Tensor, u: Tensor) -> Tensor:
@@ -186,12 +199,16 @@ class Schraudolph(Density):
         centres, log_diagonal = self.centres.to(u.dtype), self.log_diagonal.to(u.dtype)
         log_weights = u.new_zeros(self.components).log_softmax(0)
         if self.given_classes is not None:
-            each = [kernels.diagonal(u, log_weights, *pair) for pair in zip(centres, log_diagonal, strict=True)]
-            return torch.stack(each, -1).gather(-1, _column(given)).squeeze(-1)
+            return self._log_prob_all(u).gather(-1, _column(given)).squeeze(-1)
         shape = log_diagonal[0]
         if self.given_dim is not None:
             shape = shape + self.network(given).view(-1, self.components, self.dim)
         return kernels.diagonal(u, log_weights, centres[0], shape)
+
+    def _log_prob_all(self, u: Tensor) -> Tensor:
+        log_weights = u.new_zeros(self.components).log_softmax(0)
+        sets = zip(self.centres.to(u.dtype), self.log_diagonal.to(u.dtype), strict=True)
+        return torch.stack([kernels.diagonal(u, log_weights, *one) for one in sets], -1)
 
     def _sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
         label = torch.zeros(n, dtype=torch.long, device=self.centres.device)

@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
-from infoknife.densities.base import check_count, full_precision, generator_of, kept
-from infoknife.densities.revival import Revived
+from infoknife.densities.base import Reseeded, check_count, full_precision, generator_of, kept
 from infoknife.inputs import class_codes, is_functional, matrix
 from infoknife.transforms import Standardize, Transform
 
@@ -108,11 +107,11 @@ class MutualInformation(nn.Module, ABC):
         """Give parameter groups for any torch optimiser; parts that learn at another rate say so."""
         return [{"params": list(self.parameters()), "lr": lr}]
 
-    def revive(self, x: Tensor, y: Tensor) -> Revived:
-        """Look after kernels without mass, as ``Density.revive`` does, for the densities inside."""
+    def reseed_dead_kernels(self, x: Tensor, y: Tensor) -> Reseeded:
+        """Look after kernels without mass, as ``Density.reseed_dead_kernels`` does, for the densities inside."""
         x, y = self._checked(x, y)
         with full_precision(x.device.type):
-            return self._revive(*self._coordinates(x.detach(), y.detach()))
+            return self._reseed_dead_kernels(*self._coordinates(x.detach(), y.detach()))
 
     def hurry(self) -> None:
         """Let what follows in closed form count older rows little, as the distribution has jumped."""
@@ -137,9 +136,9 @@ class MutualInformation(nn.Module, ABC):
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         """Set the parameters from standardised rows; networks may stay as they are."""
 
-    def _revive(self, x: Tensor, y: Tensor) -> Revived:
+    def _reseed_dead_kernels(self, x: Tensor, y: Tensor) -> Reseeded:
         """Look after kernels, in standardised coordinates; critics and networks have none."""
-        return Revived()
+        return Reseeded()
 
     def _checked(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
         x = matrix(x, "x", dim=self.x_dim)

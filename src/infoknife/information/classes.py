@@ -6,8 +6,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from infoknife.densities.base import full_precision, one_of
-from infoknife.densities.revival import Revived
+from infoknife.densities.base import Reseeded, full_precision, one_of
 from infoknife.information.base import Facts, MutualInformation
 from infoknife.information.difference import DENSITIES, seed_from
 from infoknife.inputs import matrix
@@ -135,8 +134,8 @@ class ClassDifference(ClassDensities):
         loss: Tensor = self.conditional(x, y)
         return loss
 
-    def _revive(self, x: Tensor, y: Tensor) -> Revived:
-        return self.conditional.revive(x, y)
+    def _reseed_dead_kernels(self, x: Tensor, y: Tensor) -> Reseeded:
+        return self.conditional.reseed_dead_kernels(x, y)
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         super()._initialize(x, y, generator)

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from infoknife.densities import KNIFE, Density, Gaussian, Logistic, Schraudolph
-from infoknife.densities.base import one_of
-from infoknife.densities.revival import Revived
+from infoknife.densities.base import Reseeded, one_of
 from infoknife.information.base import Facts, MutualInformation
 
 __all__ = ["DENSITIES", "Difference", "JointDifference", "seed_from"]
@@ -91,9 +90,9 @@ class Difference(MutualInformation):
         loss: Tensor = self.marginal(target) + self.conditional(target, condition)
         return loss
 
-    def _revive(self, x: Tensor, y: Tensor) -> Revived:
+    def _reseed_dead_kernels(self, x: Tensor, y: Tensor) -> Reseeded:
         target, condition = self._sides(x, y)
-        return self.marginal.revive(target).beside(self.conditional.revive(target, condition))
+        return self.marginal.reseed_dead_kernels(target).merge(self.conditional.reseed_dead_kernels(target, condition))
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         target, condition = self._sides(x, y)
@@ -138,9 +137,9 @@ class JointDifference(MutualInformation):
         loss: Tensor = self.x_density(x) + self.y_density(y) + self.joint(torch.cat([x, y], -1))
         return loss
 
-    def _revive(self, x: Tensor, y: Tensor) -> Revived:
-        joint = self.joint.revive(torch.cat([x, y], -1))
-        return self.x_density.revive(x).beside(self.y_density.revive(y)).beside(joint)
+    def _reseed_dead_kernels(self, x: Tensor, y: Tensor) -> Reseeded:
+        joint = self.joint.reseed_dead_kernels(torch.cat([x, y], -1))
+        return self.x_density.reseed_dead_kernels(x).merge(self.y_density.reseed_dead_kernels(y)).merge(joint)
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         parts = (self.x_density, x), (self.y_density, y), (self.joint, torch.cat([x, y], -1))

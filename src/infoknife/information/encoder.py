@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from infoknife.densities.base import one_of
-from infoknife.densities.revival import Revived
+from infoknife.densities.base import Reseeded, one_of
 from infoknife.information.base import Facts, MutualInformation
 from infoknife.information.difference import DENSITIES, seed_from
 from infoknife.transforms import Identity
@@ -62,8 +61,8 @@ class EncoderDifference(GaussianEncoder):
         loss: Tensor = self.marginal(x)
         return loss
 
-    def _revive(self, x: Tensor, y: Tensor) -> Revived:
-        return self.marginal.revive(x)
+    def _reseed_dead_kernels(self, x: Tensor, y: Tensor) -> Reseeded:
+        return self.marginal.reseed_dead_kernels(x)
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         self.marginal.initialize(x, seed=seed_from(generator))

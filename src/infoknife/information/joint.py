@@ -4,13 +4,12 @@ import torch
 from torch import Tensor
 
 from infoknife import kernels
-from infoknife.densities.banks import SharedKernels
-from infoknife.densities.covariance import Full, in_plain_units
-from infoknife.densities.revival import Revived
-from infoknife.densities.start import precision_factor
+from infoknife.densities.base import Reseeded
+from infoknife.densities.knife import Full, MarginalKernels
 from infoknife.information.base import Facts
 from infoknife.information.chain import FLOOR, factor_of
 from infoknife.information.knife import ChainKNIFE
+from infoknife.mixtures import precision_factor
 
 __all__ = ["JointKNIFE"]
 
@@ -42,14 +41,14 @@ class JointKNIFE(ChainKNIFE):
 
     def __init__(self, x_dim: int, y_dim: int | None = None, *, components: int = 4, columns: int = 16) -> None:
         super().__init__(x_dim, y_dim, given="x", components=columns, hidden=0)
-        self.bank = SharedKernels(components, Full(sum(self.sizes)))
+        self.bank = MarginalKernels(components, Full(sum(self.sizes)))
         self.register_buffer("joint_factor", torch.eye(sum(self.sizes)))
 
     def _start(self, w: Tensor, generator: torch.Generator) -> None:
         self.bank.start(self._whitened(w), None, generator)
 
-    def _revive(self, x: Tensor, y: Tensor) -> Revived:
-        return self.bank.revive(self._whitened(self._columns(x, y)[0]), None)
+    def _reseed_dead_kernels(self, x: Tensor, y: Tensor) -> Reseeded:
+        return self.bank.reseed_dead_kernels(self._whitened(self._columns(x, y)[0]), None)
 
     def _likelihood(self, conditional: Tensor, marginal: Tensor, w: Tensor) -> Tensor:
         return super()._likelihood(conditional, marginal, w) - self.bank.log_prob(self._whitened(w), None).mean()
@@ -71,10 +70,7 @@ class JointKNIFE(ChainKNIFE):
     def _normal(self, e: Tensor, w: Tensor) -> Tensor:
         v, t = self.sizes
         u, chain = self._whitened(w), self.joint_factor.to(w.dtype)
-        log_weights = torch.log_softmax(self.bank.logits.to(w.dtype), -1)
-        means = self.bank.means.to(w.dtype) * self.bank.units.mean
-        stored = {name: value.to(w.dtype) for name, value in self.bank.shape.items()}
-        shape = in_plain_units(stored, self.bank.units)
+        log_weights, means, shape = self.bank.plain(w.dtype)
         diagonal, lower = shape["log_diagonal"], shape["lower"]
         joint = kernels.full(u, log_weights, means, diagonal, lower)
         first = kernels.full(u[:, :v], log_weights, means[:, :v], diagonal[:, :v], lower[:, :v, :v])

@@ -11,8 +11,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from infoknife.densities.autoregressive import ColumnKernels
 from infoknife.densities.base import check_count, one_of
-from infoknife.densities.columns import ColumnKernels
 from infoknife.information.base import Facts, MutualInformation
 from infoknife.information.chain import Moments, factor_of, regression_of
 from infoknife.inputs import is_functional

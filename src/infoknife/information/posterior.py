@@ -14,14 +14,12 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from infoknife.densities.banks import SharedKernels
-from infoknife.densities.base import check_count
-from infoknife.densities.covariance import Diagonal
-from infoknife.densities.revival import Revived
-from infoknife.densities.start import SPREAD, start
+from infoknife.densities.base import Reseeded, check_count
+from infoknife.densities.knife import Diagonal, MarginalKernels
 from infoknife.information.base import Facts
 from infoknife.information.encoder import GaussianEncoder, divergence
 from infoknife.inputs import is_functional
+from infoknife.mixtures import SPREAD, fit_mixture
 from infoknife.transforms import Standardize, shrunk
 
 __all__ = ["EncoderKernels"]
@@ -76,10 +74,10 @@ class EncoderKernels(GaussianEncoder):
 
     def __init__(self, x_dim: int, y_dim: int | None = None, *, components: int = 4) -> None:
         super().__init__(x_dim, y_dim)
-        self.bank = SharedKernels(check_count("components", components), Diagonal(x_dim))
+        self.bank = MarginalKernels(check_count("components", components), Diagonal(x_dim))
         with torch.no_grad():
             self.bank.means.zero_()
-        self.all, self.last = Moments(x_dim), Moments(x_dim, QUICK)
+        self.all, self.last = PosteriorMoments(x_dim), PosteriorMoments(x_dim, QUICK)
         self.register_buffer("whitening", torch.eye(x_dim))  # R with R Cov(Z) R' = I, lower-triangular
         self.register_buffer("log_det", torch.zeros(()))
         self.register_buffer("prior", torch.tensor(PRIOR))
@@ -115,12 +113,11 @@ class EncoderKernels(GaussianEncoder):
         R = self.whitening.to(mean.dtype)
         u = (mean - self.all.shift.to(mean.dtype)) @ R.T  # N d
         spread = log_variance.exp() @ R.square().T  # the posterior's variances there, N d
-        scales = self.bank.shape["log_diagonal"].to(mean.dtype) * self.bank.units.diagonal  # M d
-        means = self.bank.means.to(mean.dtype) * self.bank.units.mean
+        weights, means, shape = self.bank.plain(mean.dtype)
+        scales = shape["log_diagonal"]  # M d
         precision = (2 * scales).exp()
         quadratic = (u.square() + spread) @ precision.T - 2 * u @ (precision * means).T
         quadratic = quadratic + (precision * means.square()).sum(-1)  # N M
-        weights = self.bank.logits.to(mean.dtype).log_softmax(-1)
         crossed = torch.logsumexp(weights + scales.sum(-1) - 0.5 * quadratic, -1) + self.log_det.to(mean.dtype)
         return -crossed - 0.5 * (log_variance + 1).sum(-1)
 
@@ -174,14 +171,14 @@ class EncoderKernels(GaussianEncoder):
         self.lag = torch.zeros_like(self.lag)
         noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype).to(mean.device)
         u = (mean + (0.5 * log_variance).exp() * noise - self.all.shift) @ self.whitening.T
-        self.bank.take(start(u, len(self.bank.logits), generator, SPREAD / math.sqrt(self.x_dim)))
+        self.bank.copy_mixture(fit_mixture(u, len(self.bank.logits), generator, SPREAD / math.sqrt(self.x_dim)))
 
-    def _revive(self, x: Tensor, y: Tensor) -> Revived:
+    def _reseed_dead_kernels(self, x: Tensor, y: Tensor) -> Reseeded:
         u = (x - self.all.shift.to(x.dtype)) @ self.whitening.to(x.dtype).T
-        return self.bank.revive(u, None)
+        return self.bank.reseed_dead_kernels(u, None)
 
 
-class Moments(nn.Module):
+class PosteriorMoments(nn.Module):
     """Running moments of z: its mean, the covariance of the posteriors' means, and the mean of their variances.
 
     Args:
@@ -221,7 +218,7 @@ class Moments(nn.Module):
         self.between = torch.lerp(self.between, own, step) + step * (1 - step) * torch.outer(gap, gap)
         self.within = torch.lerp(self.within, log_variance.exp().mean(0), step)
 
-    def take(self, other: "Moments") -> None:
+    def take(self, other: "PosteriorMoments") -> None:
         """Take over copies of the moments of another: safetensors refuses tensors that are shared."""
         self.shift, self.between = other.shift.clone(), other.between.clone()
         self.within, self.rows = other.within.clone(), other.rows.clone()
@@ -237,7 +234,7 @@ class Moments(nn.Module):
         return R.to(self.within.dtype).contiguous(), -factor.diagonal().log().sum().to(self.within.dtype)
 
 
-def _one_kernel(y: Tensor, moments: Moments) -> Tensor:
+def _one_kernel(y: Tensor, moments: PosteriorMoments) -> Tensor:
     """The divergence of posteriors (N, 2 d) from one Gaussian with the moments, (N,)."""
     mean, log_variance = y.chunk(2, -1)
     R, log_det = moments.whitening()

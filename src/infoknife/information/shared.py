@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from infoknife.densities.base import check_count
 from infoknife.information.base import Facts
 from infoknife.information.classes import ClassDensities
+from infoknife.mixtures import Mixture, Prior, nearest, precision_factor
 
 __all__ = ["SharedKernels"]
 
@@ -66,7 +67,7 @@ class SharedKernels(ClassDensities):
         self.register_buffer("whitening", torch.eye(x_dim).repeat(self.classes, 1, 1))  # W_s, transposed
         self.register_buffer("trust", torch.ones(()))
         self.places = nn.Parameter(torch.zeros(self.classes, x_dim))  # W_s mu_s
-        self.kernels = Kernels(x_dim, check_count("components", components), self.classes)
+        self.kernels = IsotropicKernels(x_dim, check_count("components", components), self.classes)
 
     def _log_probs(self, x: Tensor) -> Tensor:
         whitening = self.whitening.to(x.dtype)
@@ -117,9 +118,8 @@ class Whitened(NamedTuple):
         pooled = scatters.sum(0) / len(x)
         pooled = pooled + RIDGE * pooled.diagonal().mean().clamp_min(1e-12) * torch.eye(d).to(x)
         borrowed = BORROWED * d
-        lower = torch.linalg.cholesky((scatters + borrowed * pooled) / (rows + borrowed)[:, None, None])
-        identity = torch.eye(d).to(x).expand_as(lower)
-        factors = torch.linalg.solve_triangular(lower, identity, upper=False).mT.contiguous()
+        covariances = (scatters + borrowed * pooled) / (rows + borrowed)[:, None, None]
+        factors = precision_factor(covariances).mT.contiguous()
         return cls(factors, torch.einsum("kd,kde->ke", means, factors))
 
     def centred(self, x: Tensor, y: Tensor) -> Tensor:
@@ -130,7 +130,7 @@ class Whitened(NamedTuple):
         return u
 
 
-class Kernels(nn.Module):
+class IsotropicKernels(nn.Module):
     """M isotropic kernels in d dimensions, with weights for each of K classes.
 
     Args:
@@ -151,25 +151,18 @@ class Kernels(nn.Module):
 
     def fit(self, u: Tensor, one_hot: Tensor, generator: torch.Generator) -> None:
         """Fit the kernels to rows u (N, d) that are centred by class, and the weights to the classes (N, K)."""
-        M = len(self.means)
+        M, prior = len(self.means), Prior(weight_rows=1.0, floor=LEAST, covariance="isotropic")
         rows = torch.randperm(len(u), generator=generator)[torch.arange(M) % len(u)]
-        self.means.copy_(u[rows.to(u.device)])
+        means = u[rows.to(u.device)]
         for _ in range(ROUNDS):
-            mass = nn.functional.one_hot(torch.cdist(u, self.means).argmin(1), M).to(u.dtype)  # N M
-            self._move(u, mass)
-        for _ in range(ROUNDS):
-            mass = torch.softmax(self._scores(u) + (mass.sum(0) + 1).log(), -1)
-            self._move(u, mass)
-        total = mass.sum(0) / mass.sum()
-        self.logits.copy_((one_hot.T @ mass + SMOOTH * M * total).clamp_min(1e-6).log())
-
-    def _move(self, u: Tensor, mass: Tensor) -> None:
-        """Put every kernel where its mass (N, M) of the rows u (N, d) is."""
-        total = mass.sum(0).clamp_min(1e-3)
-        self.means.copy_(mass.T @ u / total.unsqueeze(-1))
-        squares = torch.cdist(u, self.means).square()  # N M
-        variances = ((mass * squares).sum(0) / total / u.shape[-1]).clamp_min(LEAST)
-        self.log_scales.copy_(0.5 * variances.log())
+            means = (mixture := Mixture.from_masses(nearest(u, means), u, prior)).means
+        mixture = mixture.improved(u, ROUNDS - 1, prior)
+        mass = mixture.responsibilities(u)  # M N
+        mixture = Mixture.from_masses(mass, u, prior)
+        self.means.copy_(mixture.means)
+        self.log_scales.copy_(-mixture.factors[:, 0].log())
+        total = mass.sum(1) / mass.sum()
+        self.logits.copy_(((mass @ one_hot).T + SMOOTH * M * total).clamp_min(1e-6).log())
 
     def _scores(self, u: Tensor) -> Tensor:
         """Log-density of u (..., d) under every kernel: (..., M)."""

@@ -110,7 +110,7 @@ class Follower:
 
     def reseed(self, estimator: Density | MutualInformation, optimizer: Optimizer | None, rows: Rows) -> None:
         """Put kernels without mass where the rows are badly explained, and let the optimiser forget them."""
-        found = estimator.revive(*rows)
+        found = estimator.reseed_dead_kernels(*rows)
         self.kernels, self.dead, self.saturated = found.kernels, found.dead, found.saturated
         for parameter, moved in found.moved:
             forget(optimizer, parameter, moved)
