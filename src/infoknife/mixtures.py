@@ -176,8 +176,8 @@ class Mixture:
     def conditional(self, columns: Sequence[int], values: Tensor) -> Self:
         r"""The mixture of the other columns, given the values (g,) of some.
 
-        With $L = \begin{pmatrix} L_g & 0 \\ S & L_t \end{pmatrix}$ in the order given, others, a kernel keeps the factor
-        $L_t$ and moves by $-L_t^{-1} S\,(g - b_g)$; it weighs as much as it explains of the values.
+        With $L = \begin{pmatrix} L_g & 0 \\ S & L_t \end{pmatrix}$ in the order given, others, a kernel keeps the
+        factor $L_t$ and moves by $-L_t^{-1} S\,(g - b_g)$; it weighs as much as it explains of the values.
         """
         given, others = list(columns), [j for j in range(self.means.shape[1]) if j not in columns]
         weights = torch.softmax(self.marginal(given).scores(values[None])[:, 0], 0)
@@ -363,7 +363,11 @@ def _scatters(x: Tensor, mass: Tensor) -> Tensor:
     first = mass @ x
     second = (mass @ (x[:, :, None] * x[:, None, :]).flatten(1)).view(*first.shape, -1)
     total = mass.sum(1).clamp_min(1e-8)[:, None, None]
-    return (second - first[:, :, None] * first[:, None, :] / total).to(dtype)
+    scatters = second - first[:, :, None] * first[:, None, :] / total
+    lost = scatters.diagonal(0, 1, 2) < torch.finfo(x.dtype).eps ** 0.5 * second.diagonal(0, 1, 2)
+    for k in lost.any(1).nonzero().flatten().tolist():  # narrow and far from zero: centred first
+        scatters[k] = _scatter(x, mass[k])
+    return scatters.to(dtype)
 
 
 def _scatter(x: Tensor, mass: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
 r"""KNIFE: a fully learnable Gaussian-kernel density (Pichler et al., ICML 2022).
 
-A ``Covariance`` is the shape of a kernel: it names the tensors that describe it, and knows their log-density. A ``Bank``
-holds the parameters $\theta = (A, b, u)$ of `eq:knife`: one set, one for each class, or a network that computes them
-from a condition. So every bank goes with every shape. ``KNIFE`` puts both behind the coordinates of a ``Density``.
+A ``Covariance`` is the shape of a kernel: it names the tensors that describe it, and knows their log-density. A
+``Bank`` holds the parameters $\theta = (A, b, u)$ of `eq:knife`: one set, one for each class, or a network that gives
+them for a condition. So every bank goes with every shape. ``KNIFE`` puts both behind the coordinates of a ``Density``.
 
 A bank of kernels works in standardised coordinates. Its parameters are kept in units in which a step of size one in
 every coordinate of a block changes the log-density by about one: $1/\sqrt d$ for means and log-diagonals, $\sqrt 2/d$

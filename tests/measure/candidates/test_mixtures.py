@@ -19,8 +19,8 @@ from infoknife.measure.candidates.mixtures import (
     DEGREES,
     Counts,
     GaussianKernel,
-    MixtureCandidate,
     MixedFitted,
+    MixtureCandidate,
     StudentKernel,
     cells,
     clusters,
@@ -140,7 +140,7 @@ def test_one_covariance_for_all_labels_is_linear_discriminant_analysis() -> None
     np.testing.assert_allclose(one.terms(rows)[1], special.logsumexp(scores, 0), rtol=1e-6)
     expected = (scores[label, np.arange(len(x))] - special.logsumexp(scores, 0) - np.log(shares[label])).mean()
     assert float(one.ratio(rows).mean()) == pytest.approx(expected, abs=0.02)  # tables are smoothed a little
-    np.testing.assert_allclose(one.mixed.covariances[0], one.mixed.covariances[2])
+    np.testing.assert_allclose(one.mixed.kernels.covariances[0], one.mixed.kernels.covariances[2])
 
 
 def test_a_finite_prior_lets_covariances_differ() -> None:
@@ -374,7 +374,7 @@ def test_the_number_of_kernels_is_settled() -> None:
     settled = candidate.with_fixed_hyperparameters(found)
     assert isinstance(settled, MixtureCandidate)
     assert (settled.name, settled.coordinates, settled.kernels) == ("mixture-x", standard, found.kernels)
-    assert len(fitted(settled, data(x), ENTROPY).mixed.weights) == found.kernels >= 4
+    assert len(fitted(settled, data(x), ENTROPY).mixed.kernels.weights) == found.kernels >= 4
 
 
 def test_one_kernel_is_the_gaussian() -> None:
@@ -386,7 +386,7 @@ def test_one_kernel_is_the_gaussian() -> None:
 def test_kernels_are_for_every_combination() -> None:
     label = np.arange(1000) % 2
     one = fitted(MixtureCandidate("mixture", standard, 3), data(normals(1000), label), LABELLED)
-    assert len(one.mixed.weights) == 6
+    assert len(one.mixed.kernels.weights) == 6
 
 
 def test_the_search_ends_with_the_rows() -> None:
