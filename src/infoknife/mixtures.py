@@ -361,7 +361,7 @@ def _scatters(x: Tensor, mass: Tensor) -> Tensor:
         return torch.stack([_scatter(x, one) for one in mass])
     x, mass, dtype = x.double(), mass.double(), x.dtype  # second moments in one product; their difference cancels
     first = mass @ x
-    second = (mass @ (x[:, :, None] * x[:, None, :]).flatten(1)).view(*first.shape, -1)
+    second = (mass @ (x[:, :, None] * x[:, None, :]).flatten(1)).view(*first.shape, x.shape[1])
     total = mass.sum(1).clamp_min(1e-8)[:, None, None]
     scatters = second - first[:, :, None] * first[:, None, :] / total
     lost = scatters.diagonal(0, 1, 2) < torch.finfo(x.dtype).eps ** 0.5 * second.diagonal(0, 1, 2)
