@@ -8,9 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from infoknife import KNIFE
-from infoknife.densities.banks import ClassKernels, SharedKernels
-from infoknife.densities.conditional import PaperKernels, TrunkKernels
-from infoknife.densities.knife import Init
+from infoknife.densities.knife import ClassKernels, Init, MarginalKernels, PaperKernels, TrunkKernels
 from infoknife.kernels import Units
 from infoknife.transforms import Standardize, Whiten
 from tests.conftest import Seeded
@@ -21,7 +19,7 @@ def normal_entropy(dim: int) -> float:
 
 
 def test_forms() -> None:
-    assert isinstance(KNIFE(2).bank, SharedKernels)
+    assert isinstance(KNIFE(2).bank, MarginalKernels)
     assert isinstance(KNIFE(2, given_classes=3).bank, ClassKernels)
     assert isinstance(KNIFE(2, 4, given_dim=3).bank, TrunkKernels)
     assert isinstance(KNIFE(2, 4, given_dim=3, network="paper").bank, PaperKernels)
@@ -63,7 +61,7 @@ def test_entropy_of_a_uniform(generator: torch.Generator) -> None:
 def test_papers_start(seeded: Seeded) -> None:
     x = 5 + 2 * torch.randn(300, 2, generator=seeded(0))
     knife = KNIFE(2, 16, init="paper").initialize(x, seed=0)
-    assert isinstance(knife.bank, SharedKernels)
+    assert isinstance(knife.bank, MarginalKernels)
     assert knife.bank.units == Units()
     assert all(bool((row == x).all(1).any()) for row in knife.bank.means)
 
@@ -78,8 +76,8 @@ def test_start_may_be_chosen_late(generator: torch.Generator) -> None:
     fresh = KNIFE(2, 16).initialize(x, seed=0)
     assert torch.equal(late.log_prob(x), fresh.log_prob(x))
     assert late.transform.momentum == fresh.transform.momentum
-    assert isinstance(late.bank, SharedKernels)
-    assert isinstance(fresh.bank, SharedKernels)
+    assert isinstance(late.bank, MarginalKernels)
+    assert isinstance(fresh.bank, MarginalKernels)
     assert late.bank.units == fresh.bank.units
 
 
