@@ -65,8 +65,8 @@ class Prior:
         pooled = scatter.sum(0) / total.sum() if self.towards is None else self.towards
         if self.covariance == "tied":
             return precision_factor(_regular(pooled[None], self.floor))
-        rows = (total + self.rows).view(-1, *[1] * (scatter.dim() - 1))
-        covariances = (scatter + self.rows * pooled) / rows
+        rows = (total + self.rows)[..., None]
+        covariances = (scatter + self.rows * pooled) / (rows if apart else rows[..., None])
         if not apart:
             return precision_factor(_regular(covariances, self.floor))
         if self.covariance == "isotropic":
@@ -82,7 +82,8 @@ class Mixture:
         weights: (K,), positive, with sum one.
         means: (K, d).
         factors: Lower-triangular factors of the precisions: (K, d, d), (1, d, d) if all kernels share one, or their
-            diagonals (K, d) if columns are independent within a kernel.
+            diagonals (K, d) if columns are independent within a kernel. With diagonals, all tensors may have an axis
+            (B, ...) in front: B mixtures that are evaluated and fitted side by side, each on rows (B, N, d) of its own.
 
     Example:
         >>> x = torch.randn(1000, 2, generator=torch.Generator().manual_seed(0))
@@ -118,15 +119,15 @@ class Mixture:
             prior: Form of the covariances, and what keeps them regular.
             pull: How much every row counts in means and covariances beyond its mass (K, N), for heavy tails.
         """
-        total, moving = mass.sum(1).clamp_min(1e-8), mass if pull is None else mass * pull
+        total, moving = mass.sum(-1).clamp_min(1e-8), mass if pull is None else mass * pull
         weights = total + prior.weight_rows
-        means = moving @ x / moving.sum(1).clamp_min(1e-8)[:, None]
-        return cls(weights / weights.sum(), means, prior.factors(moving, total, x))
+        means = moving @ x / moving.sum(-1).clamp_min(1e-8)[..., None]
+        return cls(weights / weights.sum(-1, keepdim=True), means, prior.factors(moving, total, x))
 
     @property
     def is_diagonal(self) -> bool:
         """Whether columns are independent within every kernel."""
-        return self.factors.dim() == 2
+        return self.factors.dim() == self.means.dim()
 
     @property
     def covariances(self) -> Tensor:
@@ -142,20 +143,23 @@ class Mixture:
 
     def distances(self, x: Tensor) -> Tensor:
         """Squared Mahalanobis distances of x (N, d) from every kernel: (K, N)."""
+        if self.means.dim() > 2:
+            away = (x.unsqueeze(-3) - self.means.unsqueeze(-2)) * self.factors.unsqueeze(-2)  # B K N d
+            return away.square_().sum(-1)
         return distances(x, self.means, self._each(self.factors))
 
     def scores(self, x: Tensor) -> Tensor:
         """Log of what every kernel adds to the density at x (N, d): (K, N)."""
         constant = self.weights.log() + self.log_det - log_norm(x)
-        return self.distances(x).mul_(-0.5).add_(constant[:, None])
+        return self.distances(x).mul_(-0.5).add_(constant[..., None])
 
     def responsibilities(self, x: Tensor) -> Tensor:
         """Probability of every kernel given x (N, d): (K, N)."""
-        return torch.softmax(self.scores(x), 0)
+        return torch.softmax(self.scores(x), -2)
 
     def log_prob(self, x: Tensor) -> Tensor:
         """Log-density in nats at x (N, d): (N,)."""
-        return torch.logsumexp(self.scores(x), 0)
+        return torch.logsumexp(self.scores(x), -2)
 
     def step(self, x: Tensor, prior: Prior) -> Self:
         """One step of expectation maximisation on x (N, d)."""
@@ -214,7 +218,7 @@ class Mixture:
 
     def _each(self, values: Tensor) -> Tensor:
         """One of the values (K or 1, ...) for every kernel."""
-        return values.expand(len(self.means), *values.shape[1:])
+        return values if values.shape[0] != 1 else values.expand(len(self.means), *values.shape[1:])
 
     def _roots(self) -> Tensor:
         """Inverses of the factors (K or 1, d, d), roots of the covariances."""
@@ -352,7 +356,7 @@ def _regular(covariances: Tensor, floor: float) -> Tensor:
 def _squares(x: Tensor, mass: Tensor) -> Tensor:
     """Weighted squared deviations (K, d) of x (N, d) from the mean of every mass (K, N)."""
     first = mass @ x
-    return (mass @ (x * x) - first * first / mass.sum(1).clamp_min(1e-8)[:, None]).clamp_min(0)
+    return (mass @ (x * x) - first * first / mass.sum(-1).clamp_min(1e-8)[..., None]).clamp_min(0)
 
 
 def _scatters(x: Tensor, mass: Tensor) -> Tensor:

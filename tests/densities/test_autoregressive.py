@@ -2,15 +2,13 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
-from scipy.integrate import trapezoid
-from scipy.stats import ks_2samp, multivariate_normal, norm
+from scipy.stats import ks_2samp, multivariate_normal
 from torch import Tensor
 
 from infoknife import Autoregressive, fit, kernels, tasks
-from infoknife.densities.autoregressive import ColumnKernels, fitted_columns
+from infoknife.densities.autoregressive import fitted_columns
 from infoknife.training import cosine
 
 
@@ -82,9 +80,10 @@ def test_classes_have_their_own_start() -> None:
         assert float(density(x, label)) == pytest.approx(truth, abs=0.05)
 
 
-def test_slopes_of_chance_are_left_out() -> None:
+def test_correlations_of_chance_are_left_out() -> None:
     x = torch.randn(500, 6, generator=torch.Generator().manual_seed(0))
-    assert float(Autoregressive(6).initialize(x, seed=0).slopes.detach().abs().max()) == 0
+    factor = Autoregressive(6).initialize(x, seed=0).coordinates.get_buffer("factor")
+    assert float(factor.tril(-1).abs().max()) < 0.02
 
 
 def test_many_modes() -> None:
@@ -127,62 +126,6 @@ def test_samples_have_the_density_s_distribution() -> None:
 
 
 # one-dimensional mixtures, column by column
-
-
-def correlated(n: int, d: int) -> Tensor:
-    generator = torch.Generator().manual_seed(0)
-    mix = torch.randn(d, d, generator=generator, dtype=torch.double)
-    return torch.randn(n, d, generator=generator, dtype=torch.double) @ mix
-
-
-@pytest.mark.parametrize("components", [1, 2, 3, 16])
-def test_columns_are_densities(components: int) -> None:
-    bank = ColumnKernels(2, components).double()
-    with torch.no_grad():
-        bank.initialize(correlated(400, 2))
-        for parameter in bank.parameters():
-            parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)).double())
-        grid = torch.linspace(-30, 30, 20001, dtype=torch.double)
-        density = bank(grid.unsqueeze(1).expand(-1, 2)).exp()
-    for column in density.T:
-        assert float(trapezoid(column.numpy(), grid.numpy())) == pytest.approx(1, abs=1e-6)
-
-
-def test_columns_are_mixtures_of_normals() -> None:
-    bank = ColumnKernels(2, 3).double()
-    with torch.no_grad():
-        for seed, parameter in enumerate(bank.parameters()):
-            parameter.copy_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(seed)))
-    x = correlated(50, 2)
-    weights = torch.softmax(bank.logits.detach(), -1).numpy()
-    means, scales = bank.means.detach().numpy(), (-bank.log_diagonal).exp().detach().numpy()
-    expected = [np.log((weights[c] * norm.pdf(x[:, c : c + 1].numpy(), means[c], scales[c])).sum(-1)) for c in range(2)]
-    np.testing.assert_allclose(bank(x).detach().numpy(), np.stack(expected, 1), rtol=1e-10)
-
-
-def test_columns_start_near_the_data() -> None:
-    x = torch.randn(4000, 1, generator=torch.Generator().manual_seed(0)).sign() * 2 + correlated(4000, 1).float() / 4
-    bank = ColumnKernels(1, 16)
-    with torch.no_grad():
-        bank.initialize(x)
-        entropy = -float(bank(x).mean())
-    scale = float((x - 2 * x.sign()).std())
-    truth = math.log(2) + 0.5 * math.log(2 * math.pi * math.e) + math.log(scale)
-    assert entropy == pytest.approx(truth, abs=0.2)
-
-
-def test_columns_are_about_normal_before_they_see_data() -> None:
-    x = torch.randn(4000, 1, generator=torch.Generator().manual_seed(0))
-    with torch.no_grad():
-        assert -float(ColumnKernels(1, 16)(x).mean()) == pytest.approx(0.5 * math.log(2 * math.pi * math.e), abs=0.1)
-
-
-def test_columns_bear_repeated_values() -> None:
-    bank, x = ColumnKernels(1, 8), torch.zeros(50, 1)
-    x[:5] = 1.0
-    with torch.no_grad():
-        bank.initialize(x)
-        assert bool(torch.isfinite(bank(x)).all())
 
 
 def two_bumps(n: int, seed: int = 0) -> Tensor:
