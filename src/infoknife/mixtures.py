@@ -85,7 +85,7 @@ class Mixture:
             diagonals (K, d) if columns are independent within a kernel.
 
     Example:
-        >>> x = torch.randn(1000, 2, generator=torch.Generator().manual_seed(0))
+        >>> x = torch.randn(20_000, 2, generator=torch.Generator().manual_seed(0))
         >>> mixture = Mixture.standard(2)
         >>> round(-mixture.log_prob(x).mean().item(), 1)  # h = log(2 pi e) = 2.84 nats
         2.8
