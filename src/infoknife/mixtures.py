@@ -37,7 +37,7 @@ RELATIVE_RIDGE = 1e-10  # of a column's variance: above the rounding of double p
 SPREAD = 0.1  # distance of kernels that share a cluster, in standard deviations of the cluster
 FEW_COLUMNS = 6  # up to which all products of two columns are worth the memory
 
-Covariance = Literal["full", "tied", "diagonal", "isotropic"]
+Form = Literal["full", "tied", "diagonal", "isotropic"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Prior:
     towards: Tensor | None = None
     weight_rows: float = 0.0
     floor: float = 0.0
-    covariance: Covariance = "full"
+    covariance: Form = "full"
 
     def factors(self, mass: Tensor, total: Tensor, x: Tensor) -> Tensor:
         """Factors of the precisions of kernels with mass (K, N) at the rows x (N, d), of which they own ``total``."""
@@ -86,7 +86,7 @@ class Mixture:
             (B, ...) in front: B mixtures that are evaluated and fitted side by side, each on rows (B, N, d) of its own.
 
     Example:
-        >>> x = torch.randn(1000, 2, generator=torch.Generator().manual_seed(0))
+        >>> x = torch.randn(20_000, 2, generator=torch.Generator().manual_seed(0))
         >>> mixture = Mixture.standard(2)
         >>> round(-mixture.log_prob(x).mean().item(), 1)  # h = log(2 pi e) = 2.84 nats
         2.8

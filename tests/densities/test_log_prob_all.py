@@ -10,10 +10,8 @@ from tests.conftest import Seeded
 
 CLASSES = 4
 MAKES: dict[str, Callable[[], Density]] = {
-    **{
-        f"KNIFE {name}": lambda name=name: KNIFE(3, 5, given_classes=CLASSES, covariance=name)
-        for name in ("full", "tied")
-    },
+    "KNIFE full": lambda: KNIFE(3, 5, given_classes=CLASSES),
+    "KNIFE tied": lambda: KNIFE(3, 5, given_classes=CLASSES, covariance="tied"),
     "KNIFE paper": lambda: KNIFE(3, 5, given_classes=CLASSES, init="paper"),
     "Autoregressive": lambda: Autoregressive(3, 4, given_classes=CLASSES, hidden=8),
     "Gaussian": lambda: Gaussian(3, given_classes=CLASSES),

@@ -267,15 +267,12 @@ class MarginalKernels(Bank):
 
     def plain(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, Shape]:
         """Log-weights (M,), means (M, d) and shape in plain units, as ``Covariance.log_density`` takes them."""
-        shape = {name: value.to(dtype) for name, value in self.shape.items()}
-        log_weights = torch.log_softmax(self.logits.to(dtype), -1)
-        return log_weights, self.means.to(dtype) * self.units.mean, _scaled(shape, self.units)
+        log_weights, means, shape = self._stored(dtype)
+        return log_weights, means * self.units.mean, _scaled(shape, self.units)
 
     def log_prob(self, u: Tensor, given: Tensor | None = None) -> Tensor:
         """Log-density at u (N, d)."""
-        shape = {name: value.to(u.dtype) for name, value in self.shape.items()}
-        log_weights, means = torch.log_softmax(self.logits.to(u.dtype), -1), self.means.to(u.dtype)
-        return self.covariance.log_density(u, log_weights, means, shape, self.units)
+        return self.covariance.log_density(u, *self._stored(u.dtype), self.units)
 
     def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
         """Choose a kernel for each sample, then draw from it."""
@@ -304,6 +301,11 @@ class MarginalKernels(Bank):
         self.means.copy_(u[some_rows(len(u), len(self.logits), generator).to(u.device)])
         for value in self.shape.values():
             value.copy_(0.01 * torch.randn(value.shape, generator=generator))
+
+    def _stored(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, Shape]:
+        """Log-weights, means and shape as they are stored, in units."""
+        shape = {name: value.to(dtype) for name, value in self.shape.items()}
+        return torch.log_softmax(self.logits.to(dtype), -1), self.means.to(dtype), shape
 
     def get_extra_state(self) -> Tensor:
         """The units, which the parameters mean nothing without."""
@@ -341,13 +343,13 @@ class ClassKernels(Bank):
 
     def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         """Start every class from its rows; a class with fewer than two starts from all rows."""
-        for bank, rows in self._groups(u, given):
-            bank.start(rows, None, generator)
+        for label, bank in enumerate(self._banks()):
+            bank.start(_rows_of(label, u, given), None, generator)
 
     def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         """Start every class as the paper does."""
-        for bank, rows in self._groups(u, given):
-            bank.start_paper(rows, None, generator)
+        for label, bank in enumerate(self._banks()):
+            bank.start_paper(_rows_of(label, u, given), None, generator)
 
     def _banks(self) -> list[MarginalKernels]:
         return [bank for bank in self.banks if isinstance(bank, MarginalKernels)]
@@ -359,9 +361,10 @@ class ClassKernels(Bank):
         present = [banks[label] for label in labels.tolist()]
         return order, list(zip(present, order.split(counts.tolist()), strict=True))
 
-    def _groups(self, u: Tensor, given: Tensor | None) -> list[tuple[MarginalKernels, Tensor]]:
-        groups = [(bank, u[given == label]) for label, bank in enumerate(self._banks())]
-        return [(bank, rows if len(rows) > 1 else u) for bank, rows in groups]
+
+def _rows_of(label: int, u: Tensor, given: Tensor | None) -> Tensor:
+    rows = u[given == label]
+    return rows if len(rows) > 1 else u
 
 
 class TrunkKernels(Bank):
