@@ -36,9 +36,8 @@ def test_all_classes_at_once(name: str, dtype: torch.dtype, seeded: Seeded) -> N
         with torch.no_grad():
             for parameter in density.parameters():
                 parameter.add_(0.1 * torch.randn(parameter.shape, generator=seeded(1), dtype=dtype))
-    u = density.transform(x)[0]
-    found = density._log_prob_all(u)  # type: ignore[operator]
-    each = [density._log_prob(u, torch.full((60,), one)) for one in range(CLASSES)]
+    found = density.log_prob_all(x)
+    each = [density.log_prob(x, torch.full((60,), one)) for one in range(CLASSES)]
     tolerance = 1e-4 if dtype == torch.float32 else 1e-9
     torch.testing.assert_close(found, torch.stack(each, -1), rtol=tolerance, atol=tolerance)
     assert found.shape == (60, CLASSES)
@@ -48,7 +47,6 @@ def test_all_classes_at_once(name: str, dtype: torch.dtype, seeded: Seeded) -> N
 def test_gradients_reach_the_points_and_the_parameters(seeded: Seeded) -> None:
     x, label = torch.randn(60, 2, generator=seeded(0)), torch.arange(60) % 3
     density = KNIFE(2, 4, given_classes=3).initialize(x, label, seed=0)
-    u = density.transform(x)[0].requires_grad_()
-    density._log_prob_all(u).sum().backward()
-    assert u.grad is not None
+    density.log_prob_all(x.requires_grad_()).sum().backward()
+    assert x.grad is not None
     assert all(parameter.grad is not None for parameter in density.parameters())

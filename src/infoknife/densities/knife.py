@@ -562,7 +562,7 @@ class KNIFE(Density):
         init: Init = "data",
     ) -> None:
         one_of("init", init, ("data", "paper"))
-        super().__init__(dim, given_dim, given_classes, *_coordinates(dim, given_dim, init))
+        super().__init__(dim, given_dim, given_classes, *_coordinates(dim, given_dim, init, network))
         self.components, self.init = check_count("components", components), init
         shape = _covariance(self.dim, covariance, rank)
         if self.given_dim is None:
@@ -592,13 +592,15 @@ class KNIFE(Density):
         start(u, given, generator)
 
 
-def _coordinates(dim: int, given_dim: int | None, init: Init) -> tuple[Transform, Features | None]:
-    """The paper's coordinates are those of the data; ours are whitened, less a regression on the condition."""
+def _coordinates(
+    dim: int, given_dim: int | None, init: Init, network: str | None
+) -> tuple[Transform, Features | None]:
+    """The paper's coordinates are those of the data; ours are whitened, for a trunk less a regression on the condition."""
     check_count("dim", dim)
     if init == "paper":
         return Identity(dim), None
-    features = None if given_dim is None else Features(check_count("given_dim", given_dim))
-    return Regression(dim, 0 if features is None else features.out), features
+    features = None if given_dim is None else Features(check_count("given_dim", given_dim), ranks=network != "paper")
+    return Regression(dim, 0 if features is None or network == "paper" else features.out), features
 
 
 def _covariance(dim: int, name: str, rank: int | None) -> Covariance:
