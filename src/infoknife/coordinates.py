@@ -311,7 +311,11 @@ class Regression(Affine):
 
     def _expected(self, like: Tensor, given: Tensor | None) -> Tensor:
         shift = self.shift.to(like.dtype)
-        return shift if given is None or not self.features else torch.addmm(shift, given.to(like.dtype), self.slope.to(like.dtype))
+        return (
+            shift
+            if given is None or not self.features
+            else torch.addmm(shift, given.to(like.dtype), self.slope.to(like.dtype))
+        )
 
     def observe(self, x: Tensor, given: Tensor | None = None) -> None:
         """Follow the second moments of the rows of x (N, dim) and of the features (N, features)."""

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+
 def tensor(value: Any, name: str) -> Tensor:
     """Turn a tensor, numpy array, pandas or polars column or frame into a tensor, without a copy where possible."""
     if isinstance(value, Tensor):

@@ -62,7 +62,7 @@ def outlines(knife: KNIFE, radius: float = 2.0, corners: int = 48) -> Tensor:
     circle = radius * torch.stack([angle.cos(), angle.sin()], -1).repeat(M, 1)  # M corners, 2
     kernel = torch.arange(M).repeat_interleave(corners)
     points = means[kernel] + bank.covariance.unproject(circle, bank.covariance.select(shape, kernel))
-    return knife.transform.inverse(points).view(M, corners, 2)
+    return knife.coordinates.inverse(points).view(M, corners, 2)
 
 
 def _figure(size: tuple[float, float]) -> Figure:

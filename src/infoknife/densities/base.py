@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import Features, Transform
+from infoknife.coordinates import Features, Moments, Transform
 from infoknife.inputs import check_count, check_values, class_codes, matrix
 
 Condition = Tensor | None
@@ -55,7 +55,7 @@ class Density(nn.Module, ABC):
         self.initialized = False
 
     def forward(self, x: Tensor, given: Condition = None) -> Tensor:
-        """Mean of -log p over the rows of x (N, dim), a scalar in nats: the entropy's estimate and the training loss."""
+        """Mean of -log p over the rows of x (N, dim), a scalar in nats: the estimate of the entropy, and the loss."""
         return -self.log_prob(x, given).mean()
 
     def log_prob(self, x: Tensor, given: Condition = None) -> Tensor:
@@ -122,8 +122,7 @@ class Density(nn.Module, ABC):
     @property
     def outliers(self) -> int:
         """How many rows that ``observe`` saw were left out or had an entry that was clipped."""
-        moments = getattr(self.coordinates, "moments", None)
-        return 0 if moments is None else int(moments.outliers)
+        return max((int(module.outliers) for module in self.modules() if isinstance(module, Moments)), default=0)
 
     def evaluate(self, x: Tensor, given: Condition) -> Tensor:
         """Log-density (N,) of rows that were checked already: for the library's own use."""

@@ -106,7 +106,7 @@ class _Splines(nn.Module):
         return mapped, log_det
 
     def start(self, generator: torch.Generator) -> None:
-        """Reinitialise the networks, uniform up to one over the root of the number of inputs; the map is the identity."""
+        """Reinitialise the networks, uniform up to one over the root of the inputs; the map is the identity."""
         for layer in self.modules():
             weight = getattr(layer, "weight", None)
             if isinstance(weight, Tensor):

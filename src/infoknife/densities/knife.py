@@ -372,8 +372,9 @@ class TrunkKernels(Bank):
 
     With the factor $F_m$ of kernel m, shared by all points,
     $y_m = e^{s_m(v)} \odot \bigl(F_m u - c_m - o_m(v)\bigr)$ is standard normal in kernel m. The coordinates u are what
-    a linear regression on the condition leaves. $F_m$ and $c_m$ start from a mixture fitted to them; the trunk's outputs
-    $(s, o)$ and the change of the weights start at zero. A step costs N M d numbers of network output, not N M d d.
+    a linear regression on the condition leaves. $F_m$ and $c_m$ start from a mixture fitted to them; the trunk's
+    outputs $(s, o)$ and the change of the weights start at zero. A step costs N M d numbers of network output, not
+    N M d d.
 
     Args:
         given_dim: Dimension of the condition.
@@ -592,10 +593,8 @@ class KNIFE(Density):
         start(u, given, generator)
 
 
-def _coordinates(
-    dim: int, given_dim: int | None, init: Init, network: str | None
-) -> tuple[Transform, Features | None]:
-    """The paper's coordinates are those of the data; ours are whitened, for a trunk less a regression on the condition."""
+def _coordinates(dim: int, given_dim: int | None, init: Init, network: str | None) -> tuple[Transform, Features | None]:
+    """The paper's coordinates are those of the data; ours are whitened, and a trunk's less a regression as well."""
     check_count("dim", dim)
     if init == "paper":
         return Identity(dim), None

@@ -29,8 +29,8 @@ def _knife(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **o
         return Difference(x_dim, y_dim, **options)
     conditional = {"network": "paper", "hidden": options.pop("hidden", 64), **network}
     paper: dict[str, Any] = {"components": 128, "init": "paper", "marginal_rate": 1000.0, "given": "x"}
-    options = {"density": "knife", "ranks": False} | paper | options
-    return Difference(x_dim, y_dim, conditional_options=conditional, **options)
+    chosen: dict[str, Any] = {"density": "knife", "ranks": False} | paper | options
+    return Difference(x_dim, y_dim, conditional_options=conditional, **chosen)
 
 
 def _joint(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **options: Any) -> MutualInformation:
@@ -47,8 +47,8 @@ def _doe(density: str) -> Make:
         paper: dict[str, Any] = (
             {"init": "paper", "marginal_rate": 10.0} if preset == "paper" else {}
         )  # it starts far away
-        options = {"density": density, "ranks": False, "given": "y"} | paper | options
-        return Difference(x_dim, y_dim, conditional_options=conditional, **options)
+        chosen: dict[str, Any] = {"density": density, "ranks": False, "given": "y"} | paper | options
+        return Difference(x_dim, y_dim, conditional_options=conditional, **chosen)
 
     return make
 

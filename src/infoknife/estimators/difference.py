@@ -191,7 +191,7 @@ class Difference(MutualInformation):
         self._pair.initialize(*self._ordered(x, y), generator)
 
     def _better_side(self, x: Tensor, y: Tensor, generator: torch.Generator) -> str:
-        """Side whose conditional, with the other side's marginal, makes held-out pairs more likely after a short fit."""
+        """The side whose conditional, with the other's marginal, makes held-out pairs more likely after a short fit."""
         order = torch.randperm(len(x), generator=generator)[:TRIAL_ROWS].to(x.device)
         held, train = order[: len(order) // 4], order[len(order) // 4 :]
         if len(held) < 2:
