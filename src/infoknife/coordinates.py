@@ -147,8 +147,8 @@ class Moments(nn.Module):
         self.origin, self.unit = torch.where(first, origin, self.origin), torch.where(first, unit, self.unit)
         w = torch.where(finite[:, None], (x - self.origin) / self.unit, self.mean)
         w, far = self._clipped(w)
-        rows = torch.where(first, n, (self.rows + n).clamp_max(MEMORY)).clamp_min(1e-300)
-        step = (n / rows).clamp_max(1.0)
+        rows = torch.where(first, n, (self.rows + n).clamp_max(MEMORY))
+        step = (n / rows.clamp_min(1)).clamp_max(1.0)
         mean = (good[:, None] * w).sum(0) / n.clamp_min(1)
         gap, centred = mean - self.mean, (w - mean) * good[:, None]
         if self.full:
@@ -158,7 +158,7 @@ class Moments(nn.Module):
         moved = torch.lerp(self.covariance, own / n.clamp_min(1), step) + step * (1 - step) * between
         self.mean, self.covariance = self.mean + step * gap, torch.where(n > 0, moved, self.covariance)
         self.noise = torch.where(n > 0, (1 - step) ** 2 * self.noise + step**2 / n.clamp_min(1), self.noise)
-        self.rows = torch.maximum(self.rows, torch.zeros_like(rows)) if x.shape[0] == 0 else rows
+        self.rows = torch.where(n > 0, rows, self.rows)
         self.outliers = self.outliers + (far | ~finite).sum()
 
     def _clipped(self, w: Tensor) -> tuple[Tensor, Tensor]:
@@ -176,10 +176,10 @@ class Moments(nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Move to another device; a change of precision does not reach the statistics."""
+        exact = dict(self._buffers)
         super()._apply(fn, recurse)
         for name, buffer in self._buffers.items():
-            if buffer is not None:
-                self._buffers[name] = buffer.double()
+            self._buffers[name] = None if buffer is None else exact[name].to(buffer.device)  # type: ignore[union-attr]
         return self
 
 
@@ -216,7 +216,7 @@ class Affine(Transform):
         for name, value in maps.items():
             old = getattr(self, name)
             setattr(self, name, torch.where(moves, value.to(old.dtype), old))
-        self.placed = torch.ones_like(self.placed)
+        self.placed = self.moments.rows > 0
 
 
 @final
@@ -265,9 +265,10 @@ class Regression(Affine):
     r"""What a linear regression on a condition leaves, whitened: $u = L\,(x - b - B^\top \phi)$.
 
     $B$ and the lower-triangular $L$ follow from the running second moments of $(\phi, x)$. Sampling noise in them is
-    removed where its size is known: correlations are shrunk by the oracle-approximating rule (Chen et al., 2010), and
-    the canonical correlations of x and $\phi$ by the rule that is optimal for a matrix in white noise (Gavish &
-    Donoho, 2017) of variance one over the effective number of rows. Where the condition says nothing, $B$ is zero.
+    removed where its size is known: the canonical correlations of x and $\phi$ are shrunk by the rule that is optimal
+    for a matrix in white noise (Gavish & Donoho, 2017) of variance one over the effective number of rows, and the
+    correlations of what is left by the oracle-approximating rule (Chen et al., 2010). Where the condition says nothing,
+    $B$ is zero.
 
     Args:
         dim: Number of columns of x.
@@ -278,7 +279,7 @@ class Regression(Affine):
         >>> phi, noise = torch.randn(2, 5000, 2, generator=torch.Generator().manual_seed(0))
         >>> x = phi.cumsum(1) + noise
         >>> u, log_det = Regression(2, features=2).initialize(x, phi)(x, phi)
-        >>> bool((u.T.cov() - torch.eye(2)).abs().max() < 0.05), round(log_det.item(), 1)
+        >>> bool((u.T.cov() - torch.eye(2)).abs().max() < 0.05), round(abs(log_det.item()), 1)
         (True, 0.0)
     """
 
@@ -304,24 +305,24 @@ class Regression(Affine):
 
     def _expected(self, like: Tensor, given: Tensor | None) -> Tensor:
         shift = self.shift.to(like.dtype)
-        return shift if given is None or not self.features else torch.addmm(shift, given.to(like.dtype), self.slope.to(like.dtype))
+        return (
+            shift
+            if given is None or not self.features
+            else torch.addmm(shift, given.to(like.dtype), self.slope.to(like.dtype))
+        )
 
     def observe(self, x: Tensor, given: Tensor | None = None) -> None:
         """Follow the second moments of the rows of x (N, dim) and of the features (N, features)."""
         f, moments = self.features, self.moments
         moments.observe(x if given is None or not f else torch.cat([given.to(x.dtype), x], 1))
         S, rows = moments.covariance, moments.effective_rows
-        own, log_own = precision_factor(S[f:, f:], rows)
-        slope, factor, log_det = torch.zeros_like(S[:f, f:]), own, log_own
+        slope, rest = S[:f, f:], S[f:, f:]
         if f:
-            of_features, _ = precision_factor(S[:f, :f], rows)
-            U, s, Vh = _svd(of_features @ S[:f, f:] @ own.T)
-            s = shrink_correlations(s, f, self.dim, rows)
-            slope = (of_features.T @ (U * s) @ Vh) @ _solve_lower(own, None).T  # to x in units
-            rest = torch.eye(self.dim).to(S) - (Vh.T * s.square()) @ Vh
-            inner, log_inner = precision_factor(rest, None)
-            factor, log_det = inner @ own, log_own + log_inner
-        self._settle(slope, factor, log_det)
+            of_features, of_x = precision_factor(S[:f, :f], None)[0], precision_factor(rest, None)[0]
+            U, s, Vh = _svd(of_features @ slope @ of_x.T)
+            told = shrink_correlations(s, f, self.dim, rows)[:, None] * Vh @ _inverse(of_x).T  # to x in units
+            slope, rest = of_features.T @ U @ told, rest - told.T @ told
+        self._settle(slope, *precision_factor(rest, rows))
 
     def _settle(self, slope: Tensor, factor: Tensor, log_det: Tensor) -> None:
         """Bring a map in units of the moments back to those of the data, and move to it."""
@@ -339,7 +340,7 @@ class Regression(Affine):
 
     def _loss(self) -> Tensor:
         """Mean of minus the log-density of a standard normal u, less its constant, of the rows seen by this map."""
-        f, moments = self.features, self.moments
+        moments = self.moments
         unit, mean = moments.unit, moments.origin + moments.unit * moments.mean
         back = torch.cat([-self.slope.double().T, torch.eye(self.dim).to(unit)], 1)  # d (f + d)
         back = self.factor.double() @ back
@@ -396,17 +397,19 @@ class RankNormal(Monotone):
     normal: Tensor
     quantiles: Tensor
     rows: Tensor
+    outliers: Tensor
 
     def __init__(self, dim: int, knots: int = 27, reach: float = 2.6) -> None:
         super().__init__(dim)
         self.gap = 2 * reach / (knots - 1)
         self.register_buffer("normal", torch.linspace(-reach, reach, knots))
         self.register_buffer("quantiles", self.normal.repeat(dim, 1))  # dim Q
-        self.register_buffer("rows", torch.zeros((), dtype=torch.double))
+        for name in ("rows", "outliers"):
+            self.register_buffer(name, torch.zeros((), dtype=torch.double))
 
     def reset(self) -> None:
         """Forget all rows that were seen."""
-        self.rows = torch.zeros_like(self.rows)
+        self.rows, self.outliers = torch.zeros_like(self.rows), torch.zeros_like(self.outliers)
 
     def map(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Map x (N, dim) to u; also return the log-slopes (N, dim)."""
@@ -443,7 +446,7 @@ class RankNormal(Monotone):
         x = x.detach().to(self.quantiles.dtype)
         finite = torch.isfinite(x).all(1)
         n = finite.sum()
-        x = torch.where(finite[:, None], x, torch.nan)
+        x, far = self._clipped(torch.where(finite[:, None], x, torch.nan))
         batch = self._quantiles_of(x, n)
         first, middle = self.rows == 0, len(self.normal) // 2
         rows = torch.where(first, n, (self.rows + n).clamp_max(MEMORY)).clamp_min(1)
@@ -455,6 +458,12 @@ class RankNormal(Monotone):
         moved = torch.lerp(old, new, (n / rows).to(old.dtype)).sinh_() * scale + centre
         self.quantiles = torch.where(first, self._start(batch, told, x), self._increasing(moved, x))
         self.rows = torch.where(n > 0, rows, self.rows).double()
+        self.outliers = self.outliers + (far | ~finite).sum()
+
+    def _clipped(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Clip entries (N, dim) that no quantile should see; also return the rows that are far even for heavy tails."""
+        median, unit = _robust_scale(x)
+        return x.clamp(median - FAR * unit, median + FAR * unit), ((x - median).abs() > FAR**2 * unit).any(1)
 
     def _start(self, batch: Tensor, told: Tensor, x: Tensor) -> Tensor:
         """Quantiles of the first rows; a column that stands still has a scale of its own size, at least one."""
@@ -547,7 +556,7 @@ def precision_factor(covariance: Tensor, rows: Tensor | float | None) -> tuple[T
     eye = torch.eye(len(scale)).to(correlation)
     chol, failed = torch.linalg.cholesky_ex(torch.lerp(correlation, eye, rounding))
     chol = torch.where(failed > 0, eye, chol)  # not a covariance at all: moments that were never finite
-    factor = _solve_lower(chol, None) / scale
+    factor = _inverse(chol) / scale
     return factor, factor.diagonal().log().sum()
 
 
@@ -569,7 +578,7 @@ def shrink_correlations(s: Tensor, features: int, dim: int, rows: Tensor | float
 
     Example:
         >>> shrink_correlations(torch.tensor([0.9, 0.01]), 10, 10, 1000.0)
-        tensor([0.8978, 0.0000])
+        tensor([0.8957, 0.0000])
     """
     large, beta = max(features, dim), min(features, dim) / max(features, dim)
     y = s * torch.as_tensor(rows / large).to(s).sqrt()
@@ -604,10 +613,9 @@ def _nan_std(x: Tensor) -> Tensor:
     return torch.nan_to_num(torch.nanmean((x - mean).square(), 0).sqrt(), nan=0.0)
 
 
-def _solve_lower(lower: Tensor, right: Tensor | None) -> Tensor:
-    """Solve with a lower-triangular matrix; without a right side, invert it."""
-    right = torch.eye(lower.shape[-1]).to(lower).expand_as(lower) if right is None else right
-    return torch.linalg.solve_triangular(lower, right, upper=False)
+def _inverse(lower: Tensor) -> Tensor:
+    """Invert a lower-triangular matrix."""
+    return torch.linalg.solve_triangular(lower, torch.eye(len(lower)).to(lower), upper=False)
 
 
 def _svd(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
