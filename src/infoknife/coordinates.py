@@ -531,6 +531,12 @@ class Features(nn.Module):
             self.ranks.reset()
 
 
+def count_outliers(module: nn.Module) -> int:
+    """Count the rows that the statistics inside a module left out or clipped: the most that one of them saw."""
+    counts = [part.outliers for part in module.modules() if isinstance(part, Moments | RankNormal)]
+    return int(torch.stack(counts).max()) if counts else 0
+
+
 def precision_factor(covariance: Tensor, rows: Tensor | float | None) -> tuple[Tensor, Tensor]:
     r"""Return the lower-triangular L with $L \Sigma L^\top = I$ for a covariance (d, d), and its log-determinant.
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import Features, Transform
+from infoknife.coordinates import Features, Transform, count_outliers
 from infoknife.densities.revival import Revived
 from infoknife.inputs import check_count, check_values, class_codes, matrix
 
@@ -123,8 +123,7 @@ class Density(nn.Module, ABC):
     @property
     def outliers(self) -> int:
         """How many rows that ``observe`` saw were left out or had an entry that was clipped."""
-        moments = getattr(self.coordinates, "moments", None)
-        return 0 if moments is None else int(moments.outliers)
+        return count_outliers(self)
 
     def revive(self, x: Tensor, given: Condition = None) -> Revived:
         """Look after kernels without mass: those found are put at the rows of x (N, dim) that are least likely.

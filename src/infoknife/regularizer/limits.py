@@ -20,6 +20,7 @@ SMOOTHING = 0.05  # of the running estimate that is compared with the limit
 STDERRS = 1.0  # the limit is kept with so many standard errors of that estimate to spare
 MULTIPLIERS = (1e-6, 1e6)
 
+
 @final
 @dataclass(frozen=True)
 class annealed:  # noqa: N801  # used as a function, and an object so that it can be pickled
@@ -47,9 +48,6 @@ class annealed:  # noqa: N801  # used as a function, and an object so that it ca
         """Return the weight after so many calls."""
         return self.weight * min(max((call - self.start) / self.steps, 0.0), 1.0)
 
-def checked_weight(weight: Any) -> Weight:
-    """Return the weight, a finite number of at least 0 or a function of the number of calls."""
-    return weight if callable(weight) else checked_number(weight, "weight")
 
 def checked_number(weight: Any, name: str) -> float:
     """Return a weight as a float; raise where it is no finite number of at least 0."""
@@ -59,6 +57,7 @@ def checked_number(weight: Any, name: str) -> float:
     if not 0 <= number < math.inf:
         raise ValueError(f"{name} is {weight}; expected a finite number of at least 0. To raise use maximize=True")
     return number
+
 
 @final
 class Limit:

@@ -18,7 +18,7 @@ from infoknife.densities import Density
 from infoknife.estimators import MutualInformation
 from infoknife.inputs import check_count, check_whole, finite_rows, one_of, trusted
 from infoknife.regularizer.health import BELOW, DIVERGING, Health, RegularizerWarning
-from infoknife.regularizer.limits import Limit, Weight, checked_number, checked_weight
+from infoknife.regularizer.limits import Limit, Weight, checked_number
 
 PERIOD = 8  # rounds between two looks at fresh rows, where no limit asks for all of them
 SMOOTHING = 0.1  # of the running estimate and of the lag
@@ -40,8 +40,8 @@ class Regularizer(nn.Module):
     parameters take a few steps. ``regularizer(z, s)`` is the term $\lambda\,\hat I(Z; S)$, or $\lambda\,\hat h(Z)$, in
     nats: its gradient reaches z and s alone. Either may come first, and ``retain_graph`` is never needed. Pass both the
     same batch, or ``step`` a batch of its own (the set $\mathcal E$ of Algorithm 1). A term that comes after ``step``
-    on the same rows is read by an estimator that has just learned from them, and is a little too large: by what one
-    round of steps gains, which ``health().lag`` bounds. The running ``estimate`` is always of rows not yet learned from.
+    on the same rows is a little too large, as the estimator has just learned from them: by what one round of steps
+    gains, which ``health().lag`` shows. The running ``estimate`` is always of rows not yet learned from.
 
     The number of inner steps per round follows the measured lag: every few rounds the estimator learns from half of
     the batch, and what that gains on the other half decides. Above 0.01 nats the number doubles, up to
@@ -103,10 +103,9 @@ class Regularizer(nn.Module):
         one_of("mode", mode, ("alternate", "joint"))
         self.estimator, self.mode, self.warn = estimator, mode, warn
         self.sign = -1 if maximize else 1
-        self.weight = checked_weight(weight)
+        self.weight = weight if callable(weight) else checked_number(weight, "weight")
         self.limit = _limit(at_most, at_least, maximize, self.weight)
-        lowers = self.sign > 0 if self.limit is None else self.limit.sign > 0
-        self.penalty = penalty and lowers and isinstance(estimator, MutualInformation)
+        self.penalty = penalty and not maximize and at_least is None
         self.min_inner_steps = check_count("inner_steps", inner_steps)
         self.max_inner_steps = max(self.min_inner_steps, check_count("max_inner_steps", max_inner_steps))
         if mode == "joint" and inner_steps != 1:
@@ -135,11 +134,12 @@ class Regularizer(nn.Module):
         self.calls += training
         if rows is None:
             return _nothing(z)
-        if self.training:
-            self._start(rows)
+        if self.training and not self.estimator.initialized:
+            self.initialize(*rows)
         with self._isolated(), trusted():
             still, guards = frozen(self.estimator), [self._guarded(row) for row in rows]
-            value: Tensor = still.penalty(*guards) if self._penalized(still) else still(*guards)
+            hides = self.penalty and isinstance(still, MutualInformation)
+            value: Tensor = still.penalty(*guards) if hides else still(*guards)  # type: ignore[operator]
         if not math.isfinite(value.item()):
             self.skipped_steps += 1
             return _nothing(z)
@@ -152,18 +152,8 @@ class Regularizer(nn.Module):
 
         With ``mode="joint"`` the gradients of one step are left in the estimator's parameters for your optimiser.
         """
-        rows = self._rows(z, s, count=True)
-        if rows is None:
-            self._end_round()
-            return torch.tensor(math.nan)
-        rows = tuple(row.detach() for row in rows)
-        self._start(rows)
-        with self._isolated(), trusted():
-            self._measure_fresh(rows)
-            self.estimator.observe(*rows)
-            loss = self._round(rows)
-        self._end_round()
-        return loss
+        loss = self._observed(z, s, self._round)
+        return torch.tensor(math.nan) if loss is None else loss
 
     def loss(self, z: Tensor, s: Any = None) -> Tensor:
         """Return the estimator's own loss, with a graph that reaches its parameters and never z or s.
@@ -171,17 +161,8 @@ class Regularizer(nn.Module):
         For ``mode="joint"`` with a gradient scaler or a framework that wants one loss: add it to the network's. Like
         ``step`` it observes the rows first.
         """
-        rows = self._rows(z, s, count=True)
-        if rows is None:
-            return torch.zeros((), requires_grad=True)
-        rows = tuple(row.detach() for row in rows)
-        self._start(rows)
-        with self._isolated(), trusted():
-            self._measure_fresh(rows)
-            self.estimator.observe(*rows)
-            loss = _loss(self.estimator, rows)
-        self._end_round()
-        return loss
+        loss = self._observed(z, s, partial(_loss, self.estimator))
+        return torch.zeros((), requires_grad=True) if loss is None else loss
 
     @torch.no_grad()
     def measure(self, z: Tensor, s: Any = None) -> float:
@@ -248,9 +229,24 @@ class Regularizer(nn.Module):
 
     def extra_repr(self) -> str:
         """Mode and aim, for ``repr``."""
+        aim = f"maximize={self.sign < 0}, weight={self.weight}"
         if self.limit is not None:
-            return f"mode={self.mode!r}, {'at_most' if self.limit.sign > 0 else 'at_least'}={self.limit.bound}"
-        return f"mode={self.mode!r}, maximize={self.sign < 0}, weight={self.weight}"
+            aim = f"{'at_most' if self.limit.sign > 0 else 'at_least'}={self.limit.bound}"
+        return f"mode={self.mode!r}, {aim}"
+
+    def _observed(self, z: Tensor, s: Any, learn: Callable[[Rows], Tensor]) -> Tensor | None:
+        """Measure fresh rows, let the estimator observe them and learn; None if there are none."""
+        loss, rows = None, self._rows(z, s, count=True)
+        if rows is not None:
+            rows = tuple(row.detach() for row in rows)
+            if not self.estimator.initialized:
+                self.initialize(*rows)
+            with self._isolated(), trusted():
+                self._measure_fresh(rows)
+                self.estimator.observe(*rows)
+                loss = learn(rows)
+        self._end_round()
+        return loss
 
     def _round(self, rows: Rows) -> Tensor:
         """Take the inner steps of a round, on half of the rows at times to see what that gains on the others."""
@@ -301,9 +297,6 @@ class Regularizer(nn.Module):
         self.estimator.zero_grad(set_to_none=True)
         return loss.detach(), False
 
-    def _penalized(self, still: Estimator) -> bool:
-        return self.penalty and isinstance(still, MutualInformation)
-
     def _guarded(self, rows: Tensor) -> Tensor:
         """The same rows (N, ...); one whose gradient is not finite gets none."""
         if not rows.requires_grad:
@@ -323,10 +316,6 @@ class Regularizer(nn.Module):
             return tuple(rows)
         self.skipped_rows += int((~finite).sum()) if count else 0
         return tuple(row[finite] for row in rows) if bool(finite.any()) else None
-
-    def _start(self, rows: Rows) -> None:
-        if not self.estimator.initialized:
-            self.initialize(*rows)
 
     def _measure_fresh(self, rows: Rows) -> None:
         """Measure rows that nothing was learned from yet, at times or for a limit always."""
@@ -354,7 +343,7 @@ class Regularizer(nn.Module):
             last = self._warned.get(kind, -WARN_EVERY)
             if self.steps - last >= WARN_EVERY and (kind != "behind" or self.steps >= WARM):
                 self._warned[kind] = self.steps
-                warnings.warn(f"regularizer, round {self.steps}: {message}", RegularizerWarning, stacklevel=3)
+                warnings.warn(f"regularizer, round {self.steps}: {message}", RegularizerWarning, stacklevel=4)
 
     @contextmanager
     def _isolated(self) -> Iterator[None]:
@@ -376,13 +365,6 @@ def frozen(module: Module) -> Module:
     """Return a module in evaluation mode with copies of the parameters, which need no gradient and nobody moves.
 
     What is computed with it can be differentiated later, even by parts that compute again in the backward pass.
-
-    Example:
-        >>> layer = nn.Linear(2, 2)
-        >>> still = frozen(layer)
-        >>> _ = nn.init.zeros_(layer.bias)
-        >>> still.training, still.bias.requires_grad, bool((still.bias != layer.bias).any())
-        (False, False, True)
     """
     twin = copy.copy(module)
     twin.__dict__ = {**module.__dict__, "training": False}
@@ -419,26 +401,27 @@ def _optimizer(
             )
         return None
     if isinstance(optimizer, Optimizer):
-        return _own(optimizer, estimator, lr)
+        _check_own(optimizer, estimator, lr)
+        return optimizer
     if optimizer is not None and not callable(optimizer):
         raise TypeError(f"optimizer is {optimizer!r}; expected a class such as torch.optim.Adam, or a built optimizer")
-    rate: Any = estimator.rate if lr is None else lr
-    if isinstance(rate, bool) or not isinstance(rate, Real):
-        raise TypeError(f"lr is {rate!r}; expected a number")
-    if not 0 < float(rate) < math.inf:
-        raise ValueError(f"lr is {rate}; expected a finite number above 0")
-    groups = getattr(estimator, "parameter_groups", None)
-    params = groups(rate) if callable(groups) else [{"params": list(estimator.parameters()), "lr": rate}]
-    held = [parameter for group in params for parameter in group["params"]]
-    if not held:
+    if isinstance(lr, bool) or not isinstance(lr, Real | None):
+        raise TypeError(f"lr is {lr!r}; expected a number")
+    rate = estimator.rate if lr is None else float(lr)
+    if not 0 < rate < math.inf:
+        raise ValueError(f"lr is {lr}; expected a finite number above 0")
+    if next(estimator.parameters(), None) is None:
         return None
+    groups: Any = [{"params": list(estimator.parameters()), "lr": rate}]
+    if isinstance(estimator, MutualInformation):
+        groups = estimator.parameter_groups(rate)
     if optimizer is not None:
-        return optimizer(params, lr=rate)
-    return torch.optim.Adam(params, lr=rate, fused=all(parameter.device.type in FUSED for parameter in held))
+        return optimizer(groups, lr=rate)
+    return torch.optim.Adam(groups, lr=rate, fused=all(p.device.type in FUSED for p in estimator.parameters()))
 
 
-def _own(optimizer: Optimizer, estimator: nn.Module, lr: float | None) -> Optimizer:
-    """A built optimiser, if it holds parameters of the estimator alone."""
+def _check_own(optimizer: Optimizer, estimator: nn.Module, lr: float | None) -> None:
+    """Raise where a built optimiser holds parameters that are not the estimator's."""
     if lr is not None:
         raise ValueError(f"lr is {lr} besides a built optimizer, which has its own; leave one of them out")
     own = set(estimator.parameters())
@@ -448,7 +431,6 @@ def _own(optimizer: Optimizer, estimator: nn.Module, lr: float | None) -> Optimi
             f"optimizer holds {foreign} parameters that are not the estimator's, and would move them in the inner "
             "step; expected one built from estimator.parameters() alone, or mode='joint' for one optimiser over both"
         )
-    return optimizer
 
 
 def _limit(at_most: float | None, at_least: float | None, maximize: bool, weight: Weight) -> Limit | None:
