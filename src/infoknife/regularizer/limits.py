@@ -64,7 +64,7 @@ class Limit:
     """A multiplier that keeps an estimate at most at ``bound``, or at least if ``sign`` is -1.
 
     The present violation, in units of the bound, counts ``GAIN`` times on top of the multiplier that the past has made;
-    so the pull ends once the limit is kept with a margin. The multiplier grows only while the estimate does not approach.
+    so the pull ends once the limit is kept with a margin. It grows only while the estimate does not approach.
 
     Args:
         bound: The limit in nats.

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from infoknife.densities import Density
-from infoknife.densities.base import generator_of
+from infoknife.densities.base import full_precision, generator_of
 from infoknife.estimators import MutualInformation
 from infoknife.inputs import check_count, check_whole, finite_rows, one_of, trusted
 from infoknife.regularizer.health import BELOW, DIVERGING, Health, RegularizerWarning
@@ -272,7 +272,8 @@ class Regularizer(nn.Module):
         """Leave gradients of the estimator's loss; none where they or the loss are not finite."""
         loss = _loss(self.estimator, rows)
         if loss.requires_grad:
-            loss.backward()
+            with full_precision(loss.device.type):  # gradients too
+                loss.backward()
             sums = [parameter.grad.sum() for parameter in self.estimator.parameters() if parameter.grad is not None]
             if not math.isfinite(torch.stack([loss.detach(), *sums]).sum().item()):
                 self.skipped_steps += 1
@@ -292,8 +293,7 @@ class Regularizer(nn.Module):
         if s is None and isinstance(self.estimator, MutualInformation):
             raise ValueError("s is missing; expected one row of it for each of z, as the estimator measures I(z; s)")
         rows = [row for row in self.estimator.shaped(z, s, ("z", "s")) if row is not None]
-        classes = (None, self.estimator.classes)
-        finite = finite_rows(*zip(rows, ("z", "s"), classes, strict=False))
+        finite = finite_rows(*zip(rows, ("z", "s"), (None, self.estimator.classes), strict=False))
         if finite is None:
             return tuple(rows)
         self.skipped_rows += int((~finite).sum()) if count else 0
@@ -416,7 +416,7 @@ def _limit(at_most: float | None, at_least: float | None, maximize: bool, weight
         return None
     if (at_most is not None and at_least is not None) or maximize:
         raise ValueError(
-            f"at_most is {at_most}, at_least is {at_least} and maximize is {maximize}; expected one. Use two regularizers"
+            f"at_most is {at_most}, at_least is {at_least} and maximize is {maximize}; use two regularizers"
         )
     if callable(weight) or weight == 0:
         raise ValueError("weight is a schedule or 0 besides a limit; expected a positive number, the first multiplier")
