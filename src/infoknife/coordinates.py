@@ -3,8 +3,8 @@ r"""Coordinates: invertible maps with exact log-determinants, fitted in closed f
 With $u = T(x)$, $\log p_X(x) = \log p_U(u) + \log|\det T'(x)|$. Densities and estimators work in such coordinates, so
 that $h(aX + b) = h(X) + \log|a|$ holds to rounding, and two densities in different coordinates can be compared.
 
-Everything stands on running statistics. All rows count alike until ``MEMORY`` of them were seen; older ones then
-fade. Entries far outside are clipped before they count, rows that are not finite are left out, and both are counted.
+Everything stands on running statistics. All rows count alike until recent ones say that the data have moved. Entries far
+outside are clipped before they count, rows that are not finite are left out, and both are counted.
 """
 
 import math
@@ -17,11 +17,15 @@ from torch import Tensor, nn
 
 from infoknife.inputs import check_count, matrix
 
-MEMORY = 8192  # rows that count in a running average; twice as many batches follow half as fast, with half the noise
+MEMORY = 8192  # rows that notice a change: with twice as many it is noticed half as soon, but half as large
+STALE = 0.05  # maps are solved for again when so many of these rows are new: the noise of the others is larger
 FAR = 10.0  # standard deviations beyond which an entry is an outlier: no light tail reaches there
+REACH = 3.0  # standard deviations up to which a standardised feature counts; beyond, its rank says enough
 TRIMMED = 0.01  # part of the first rows, on either side, that does not decide where outliers begin
 Z_SCORE = 4.0  # standard errors beyond which a change is not chance: once in 30,000 looks
 CLOSE = 3e-3  # smallest gap between two knots, as a part of the gaps around them: only ties ever come so close
+
+ALL, RECENT = 0, 1  # the two memories of running moments
 
 
 class Transform(nn.Module, ABC):
@@ -84,146 +88,161 @@ class Identity(Transform):
 
 
 class Moments(nn.Module):
-    """Running mean and covariance of columns, in double precision and in units of the first rows.
+    """Running means and covariances of columns, in double precision: of all rows, and of the last ``MEMORY`` or so.
+
+    In the memory of all rows each counts alike. In the recent one older rows fade. They are the same until more than
+    ``MEMORY`` rows were seen. ``forget`` lets the recent memory take the place of all: the data have moved.
 
     Args:
-        columns: How many columns.
+        columns: How many columns c.
         full: Whether all covariances are kept, or the variances alone.
 
     Attributes:
-        mean: Means (c,), in units.
-        covariance: Covariances (c, c), or variances (c,), in units.
-        rows: How many rows count.
-        noise: The sum of the squared weights of all rows: one over the effective number of rows.
+        origin: What the columns are measured from, (c,): the median of the first rows.
+        unit: The units of means and covariances, (c,): the spread of the first rows.
+        means: In units, (2, c): ``ALL``, then ``RECENT``.
+        covariances: In units, (2, c, c), or variances (2, c).
+        rows: How many rows count, (2,).
+        noise: The sum of the squared weights of all rows, (2,): one over the effective number of rows.
         outliers: How many rows had an entry that was clipped, or were left out.
 
     Example:
         >>> moments = Moments(1)
         >>> moments.observe(torch.tensor([[1.0], [3.0]]))
-        >>> moments.origin + moments.unit * moments.mean, moments.effective_rows.item()
+        >>> moments.mean(ALL), (1 / moments.noise[ALL]).item()
         (tensor([2.], dtype=torch.float64), 2.0)
     """
 
     origin: Tensor
     unit: Tensor
-    mean: Tensor
-    covariance: Tensor
+    means: Tensor
+    covariances: Tensor
     rows: Tensor
     noise: Tensor
     outliers: Tensor
+    longest: Tensor
 
     def __init__(self, columns: int, full: bool = True) -> None:
         super().__init__()
         self.columns, self.full = columns, full
-        double = {"dtype": torch.double}
-        for name in ("origin", "unit", "mean"):
-            self.register_buffer(name, torch.zeros(columns, **double))
-        self.register_buffer("covariance", torch.eye(columns, **double) if full else torch.ones(columns, **double))
-        for name in ("rows", "noise", "outliers"):
-            self.register_buffer(name, torch.zeros((), **double))
+        zeros = torch.zeros(columns, dtype=torch.double)
+        for name, value in (("origin", zeros), ("unit", zeros + 1), ("means", zeros.repeat(2, 1))):
+            self.register_buffer(name, value)
+        one = torch.eye(columns, dtype=torch.double) if full else zeros + 1
+        self.register_buffer("covariances", one.repeat(2, *[1] * one.dim()))
+        self.register_buffer("rows", zeros.new_zeros(2))
+        self.register_buffer("noise", zeros.new_ones(2))
+        self.register_buffer("outliers", zeros.new_zeros(()))
+        self.register_buffer("longest", zeros.new_tensor([torch.inf, MEMORY]), persistent=False)
         self.reset()
 
     def reset(self) -> None:
         """Forget all rows."""
-        self.origin, self.unit = torch.zeros_like(self.origin), torch.ones_like(self.unit)
-        self.mean, self.rows = torch.zeros_like(self.mean), torch.zeros_like(self.rows)
-        one = torch.ones_like(self.origin)
-        self.covariance = one.diag() if self.full else one
-        self.noise, self.outliers = torch.ones_like(self.noise), torch.zeros_like(self.outliers)
-        self.empty = True
+        self.rows, self.noise = torch.zeros_like(self.rows), torch.ones_like(self.noise)
+        self.means, self.outliers = torch.zeros_like(self.means), torch.zeros_like(self.outliers)
+        self.seen = self.pending = 0
 
     def get_extra_state(self) -> Tensor:
-        """Return whether no rows were seen yet, for a state dictionary."""
-        return torch.tensor([float(self.empty)])
+        """Return how many rows were seen, and how many of them since the last look, for a state dictionary."""
+        return torch.tensor([self.seen, self.pending])
 
     def set_extra_state(self, state: Tensor) -> None:
         """Take over what ``get_extra_state`` returned."""
-        self.empty = bool(state[0])
+        self.seen, self.pending = (int(count) for count in state)
 
-    @property
-    def effective_rows(self) -> Tensor:
-        """As many rows of equal weight would have the same sampling error."""
-        return 1 / self.noise
+    def mean(self, memory: int) -> Tensor:
+        """Means (c,) in units of the data."""
+        return self.origin + self.unit * self.means[memory]
+
+    def scale(self, memory: int) -> Tensor:
+        """Standard deviations (c,) in units of the data; the unit for a column that never varied."""
+        variance = self._variances()[memory]
+        floor = torch.finfo(torch.double).eps * (1 + self.means[memory].square())
+        return self.unit * torch.where(variance > floor, variance, torch.ones_like(variance)).sqrt()
 
     def observe(self, x: Tensor) -> None:
-        """Take the rows of x (N, c) into the moments."""
+        """Take the rows of x (N, c) into both memories."""
         x = x.detach().double()
         finite = torch.isfinite(x).all(1, keepdim=True)
         n = finite.sum()
-        if self.empty:
+        if not self.seen:
             self.origin, self.unit = _robust_scale(torch.where(finite, x, torch.nan))
-        w, far = self._clipped(torch.where(finite, (x - self.origin) / self.unit, self.mean))
-        rows = n.clamp_min(1) if self.empty else (self.rows + n).clamp_max(MEMORY)
-        step, part = (n / rows).clamp_max(1.0), finite / n.clamp_min(1)
+        w, far = self._clipped(torch.where(finite, (x - self.origin) / self.unit, self.means[RECENT]))
+        rows = torch.minimum(self.rows + n, self.longest) if self.seen else n.double().repeat(2)
+        step, part = (n / rows.clamp_min(1)).clamp_max(1.0), finite / n.clamp_min(1)  # 2, and N 1
         mean = (part * w).sum(0)
-        gap, centred = torch.where(n > 0, mean - self.mean, 0.0), w - mean
+        gap, centred = torch.where(n > 0, mean - self.means, 0.0), w - mean  # 2 c, and N c
+        weight = step.view(2, *[1] * (self.covariances.dim() - 1))
         if self.full:
-            own, between = (part * centred).T @ centred, torch.outer(gap, gap)
+            own, between = (part * centred).T @ centred, gap[:, :, None] * gap[:, None, :]
         else:
             own, between = (part * centred * centred).sum(0), gap.square()
-        self.mean = self.mean + step * gap
-        self.covariance = torch.lerp(self.covariance, own, step) + step * (1 - step) * between
+        own = torch.where(n > 0, own, self.covariances)
+        self.covariances = torch.lerp(self.covariances, own, weight) + weight * (1 - weight) * between
+        self.means, self.rows = self.means + step[:, None] * gap, rows
         self.noise = (1 - step) ** 2 * self.noise + step**2 / n.clamp_min(1)
-        self.rows = rows.double()
         self.outliers = self.outliers + (far | ~finite.squeeze(1)).sum()
-        self.empty = False
+        self.seen, self.pending = self.seen + len(x), self.pending + len(x)
+
+    def due(self) -> bool:
+        """Whether enough rows came since the last time this was true for what follows from the moments to change."""
+        if self.pending < STALE * min(self.seen, MEMORY):
+            return False
+        self.pending = 0
+        return True
+
+    def forget(self, when: Tensor) -> None:
+        """Let the recent memory take the place of all where ``when``, a boolean scalar, is true."""
+        for name in ("means", "covariances", "rows", "noise"):
+            value = getattr(self, name)
+            every = torch.where(when, value[RECENT], value[ALL])
+            setattr(self, name, torch.stack([every, value[RECENT]]))
+
+    def _variances(self) -> Tensor:
+        return self.covariances.diagonal(0, 1, 2) if self.full else self.covariances
 
     def _clipped(self, w: Tensor) -> tuple[Tensor, Tensor]:
         """Clip entries (N, c) that are far outside; also return which rows have one (N,)."""
-        variance = self.covariance.diagonal() if self.full else self.covariance
+        variance = self._variances()[RECENT] if self.seen else torch.ones_like(self.unit)
         reach = FAR * torch.where(variance > 0, variance, 1.0).sqrt()
-        away = w - self.mean
-        return self.mean + away.clamp(-reach, reach), (away.abs() > reach).any(1)
-
-    def scale(self, columns: slice = slice(None)) -> Tensor:
-        """Standard deviations of some columns in units; one for a column that never varied."""
-        variance = (self.covariance.diagonal() if self.full else self.covariance)[columns]
-        floor = torch.finfo(torch.double).eps * (1 + self.mean[columns].square())
-        return torch.where(variance > floor, variance, torch.ones_like(variance)).sqrt()
+        away = w - self.means[RECENT]
+        return self.means[RECENT] + away.clamp(-reach, reach), (away.abs() > reach).any(1)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Move to another device; a change of precision does not reach the statistics."""
-        super()._apply(fn, recurse)
+        exact = dict(self._buffers)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         for name, buffer in self._buffers.items():
-            if buffer is not None:
-                self._buffers[name] = buffer.double()
+            self._buffers[name] = None if buffer is None else exact[name].to(buffer.device)  # type: ignore[union-attr]
         return self
 
 
 class Affine(Transform):
     r"""$u = L\,(x - b - B^\top \phi)$ with the features $\phi$ of a condition, from running moments.
 
-    A *steady* map stays as it is while the data stay: it moves when that makes the rows seen more likely by more
-    than fitting noise explains, $2 n\,\Delta > k + z \sqrt{2k}$ nats for k free numbers and z of ``Z_SCORE``. The
-    noise of batches then does not blur a density with narrow structure. Otherwise it moves with every batch.
+    The map follows all rows seen, so that it comes to rest while the data stay, and narrow structure is not blurred by
+    the noise of batches. When recent rows would be better off with a map of their own by more than fitting noise
+    explains, $2 n \Delta > k + z \sqrt{2 k}$ nats for k free numbers and z of ``Z_SCORE``, the rows before are
+    forgotten.
     """
 
     moments: Moments
     shift: Tensor
     log_det: Tensor
-    placed: Tensor
 
-    def __init__(self, dim: int, steady: bool) -> None:
+    def __init__(self, dim: int) -> None:
         super().__init__(dim)
-        self.steady = steady
         self.register_buffer("shift", torch.zeros(dim))
         self.register_buffer("log_det", torch.zeros(()))
-        self.register_buffer("placed", torch.tensor(False))  # whether the map was ever fitted
 
     def reset(self) -> None:
         """Forget all rows that were seen."""
         self.moments.reset()
-        self.placed = torch.zeros_like(self.placed)
 
-    def _move(self, gain: Tensor, numbers: int, **maps: Tensor) -> None:
-        """Replace the buffers that make up the map where that gains enough nats per row."""
+    def _forget_if(self, gain: Tensor, numbers: int) -> None:
+        """Forget older rows where the recent ones would gain so many nats per row with ``numbers`` of their own."""
         enough = numbers + Z_SCORE * math.sqrt(2 * numbers)
-        moves = ~self.placed | (2 * gain > enough * self.moments.noise)
-        moves = moves if self.steady else torch.ones_like(moves)
-        for name, value in maps.items():
-            old = getattr(self, name)
-            setattr(self, name, torch.where(moves, value.to(old.dtype), old))
-        self.placed = torch.ones_like(self.placed)
+        self.moments.forget(2 * gain > enough * self.moments.noise[RECENT])
 
 
 @final
@@ -232,7 +251,6 @@ class Standardize(Affine):
 
     Args:
         dim: Number of columns.
-        steady: Whether the map stays while the data stay.
 
     Example:
         >>> x = torch.tensor([[1.0], [3.0]])
@@ -243,8 +261,8 @@ class Standardize(Affine):
 
     scale: Tensor
 
-    def __init__(self, dim: int, steady: bool = True) -> None:
-        super().__init__(dim, steady)
+    def __init__(self, dim: int) -> None:
+        super().__init__(dim)
         self.moments = Moments(dim, full=False)
         self.register_buffer("scale", torch.ones(dim))
 
@@ -260,11 +278,14 @@ class Standardize(Affine):
         """Follow mean and variance of the rows of x (N, dim)."""
         moments = self.moments
         moments.observe(x)
-        shift, scale = moments.origin + moments.unit * moments.mean, moments.unit * moments.scale()
-        ratio = (scale / self.scale.double()).square()
-        off = ((shift - self.shift.double()) / self.scale.double()).square()
-        gain = 0.5 * (ratio + off - 1 - ratio.log()).sum()
-        self._move(gain, 2 * self.dim, shift=shift, scale=scale, log_det=-scale.log().sum())
+        if not moments.due():
+            return
+        ratio = (moments.scale(RECENT) / self.scale.double()).square()
+        off = ((moments.mean(RECENT) - self.shift.double()) / self.scale.double()).square()
+        self._forget_if(0.5 * (ratio + off - 1 - ratio.log()).sum(), 2 * self.dim)
+        scale = moments.scale(ALL)
+        self.shift, self.scale = moments.mean(ALL).to(self.shift), scale.to(self.scale)
+        self.log_det = -scale.log().sum().to(self.log_det)
 
 
 @final
@@ -272,92 +293,106 @@ class Regression(Affine):
     r"""What a linear regression on a condition leaves, whitened: $u = L\,(x - b - B^\top \phi)$.
 
     $B$ and the lower-triangular $L$ follow from the running second moments of $(\phi, x)$. Sampling noise in them is
-    removed where its size is known: correlations are shrunk by the oracle-approximating rule (Chen et al., 2010), and
-    the canonical correlations of x and $\phi$ by the rule that is optimal for a matrix in white noise (Gavish &
-    Donoho, 2017) of variance one over the effective number of rows. Where the condition says nothing, $B$ is zero.
+    removed where its size is known: the canonical correlations of x and $\phi$ are shrunk by the rule that is optimal
+    for a matrix in white noise (Gavish & Donoho, 2017) of variance one over the effective number of rows, and the
+    correlations of what is left by the oracle-approximating rule (Chen et al., 2010). Where the condition says nothing,
+    $B$ is zero.
 
     Args:
         dim: Number of columns of x.
         features: Number of features of the condition; 0 for whitening alone.
-        steady: Whether the map stays while the data stay.
 
     Example:
         >>> phi, noise = torch.randn(2, 5000, 2, generator=torch.Generator().manual_seed(0))
         >>> x = phi.cumsum(1) + noise
         >>> u, log_det = Regression(2, features=2).initialize(x, phi)(x, phi)
-        >>> bool((u.T.cov() - torch.eye(2)).abs().max() < 0.05), abs(round(log_det.item(), 1))
+        >>> bool((u.T.cov() - torch.eye(2)).abs().max() < 0.05), round(abs(log_det.item()), 1)
         (True, 0.0)
     """
 
     slope: Tensor
     factor: Tensor
+    recent: Tensor
 
-    def __init__(self, dim: int, features: int = 0, steady: bool = True) -> None:
-        super().__init__(dim, steady)
+    def __init__(self, dim: int, features: int = 0) -> None:
+        super().__init__(dim)
         self.features = features
         self.moments = Moments(features + dim)
         self.register_buffer("slope", torch.zeros(features, dim))
         self.register_buffer("factor", torch.eye(dim))
+        self.register_buffer("recent", torch.cat([torch.zeros(1 + features, dim), torch.eye(dim)]))  # b, B and L' below
 
     def forward(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (N, dim) given features (N, features); the log-determinant is that of L."""
-        u = (x - self._expected(x, given)) @ self.factor.to(x.dtype).T
-        return u, self.log_det.to(x.dtype)
+        return self._map(x, given, self.shift, self.slope, self.factor), self.log_det.to(x.dtype)
+
+    def forward_recent(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Map x (N, dim) by the regression of the recent rows alone, without removing noise: for a gradient.
+
+        What lies below the noise is not believed, but an encoder that removes information must still see it.
+        """
+        shift, slope, factor = self.recent.split([1, self.features, self.dim])
+        return self._map(x, given, shift[0], slope, factor), factor.diagonal().log().sum().to(x.dtype)
 
     def inverse(self, u: Tensor, given: Tensor | None = None) -> Tensor:
         """Map u (N, dim) back, given as many rows of the features."""
-        factor = self.factor.to(u.dtype)
-        return torch.linalg.solve_triangular(factor.T, u, upper=True, left=False) + self._expected(u, given)
-
-    def _expected(self, like: Tensor, given: Tensor | None) -> Tensor:
-        shift = self.shift.to(like.dtype)
-        return (
-            shift
-            if given is None or not self.features
-            else torch.addmm(shift, given.to(like.dtype), self.slope.to(like.dtype))
-        )
+        x = torch.linalg.solve_triangular(self.factor.to(u.dtype).T, u, upper=True, left=False)
+        return x + self._expected(u, given, self.shift, self.slope)
 
     def observe(self, x: Tensor, given: Tensor | None = None) -> None:
         """Follow the second moments of the rows of x (N, dim) and of the features (N, features)."""
+        moments = self.moments
+        moments.observe(torch.cat([given.to(x.dtype), x], 1) if self.features and given is not None else x)
+        if not moments.due():
+            return
+        self._forget_if(self._loss() - self._least_loss(), self.dim * (self.features + 1 + (self.dim + 1) / 2))
+        shift, slope, factor, log_det = self._solved(ALL)
+        self.shift, self.slope = shift.to(self.shift), slope.to(self.slope)
+        self.factor, self.log_det = factor.to(self.factor).contiguous(), log_det.to(self.log_det)
+        shift, slope, factor, _ = self._solved(RECENT)
+        self.recent = torch.cat([shift[None], slope, factor]).to(self.recent)
+
+    def _map(self, x: Tensor, given: Tensor | None, shift: Tensor, slope: Tensor, factor: Tensor) -> Tensor:
+        return (x - self._expected(x, given, shift, slope)) @ factor.to(x.dtype).T
+
+    def _expected(self, like: Tensor, given: Tensor | None, shift: Tensor, slope: Tensor) -> Tensor:
+        shift = shift.to(like.dtype)
+        if given is None or not self.features:
+            return shift
+        return torch.addmm(shift, given.to(like.dtype), slope.to(like.dtype))
+
+    def _solved(self, memory: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Shift, slope, factor and log-determinant of the map for a memory, in units of the data."""
         f, moments = self.features, self.moments
-        moments.observe(x if given is None or not f else torch.cat([given.to(x.dtype), x], 1))
-        S, rows = moments.covariance, moments.effective_rows
-        rest, slope = S[f:, f:], torch.zeros_like(S[:f, f:])
+        S, rows = moments.covariances[memory], 1 / moments.noise[memory]
+        slope, rest = S[:f, f:], S[f:, f:]
         if f:
-            (own, _), (of_features, _) = precision_factor(rest, None), precision_factor(S[:f, :f], None)
-            U, s, Vh = _svd(of_features @ S[:f, f:] @ own.T)
-            s, root = shrink_correlations(s, f, self.dim, rows), _inverse(own)
-            slope = of_features.T @ (U * s) @ (root @ Vh.T).T
-            rest = root @ (torch.eye(self.dim).to(S) - (Vh.T * s.square()) @ Vh) @ root.T
+            of_features, of_x = precision_factor(S[:f, :f], None)[0], precision_factor(rest, None)[0]
+            U, s, Vh = _svd(of_features @ slope @ of_x.T)
+            s = shrink_correlations(s, f, self.dim, rows) if memory == ALL else s * _not_noise(f + self.dim, rows)
+            told = s[:, None] * Vh @ _inverse(of_x).T  # to x in units
+            slope, rest = of_features.T @ U @ told, rest - told.T @ told
         factor, log_det = precision_factor(rest, rows)
-        self._settle(slope, factor, log_det)
-
-    def _settle(self, slope: Tensor, factor: Tensor, log_det: Tensor) -> None:
-        """Bring a map in units of the moments back to those of the data, and move to it."""
-        f, moments = self.features, self.moments
-        unit, origin = moments.unit, moments.origin
+        unit, mean = moments.unit, moments.mean(memory)
         slope = slope * unit[f:] / unit[:f, None]
-        shift = (origin + unit * moments.mean)[f:] - (origin + unit * moments.mean)[:f] @ slope
-        factor, log_det = factor / unit[f:], log_det - unit[f:].log().sum()
-        gain = self._loss() + log_det - 0.5 * self.dim if self.steady else log_det
-        self._move(gain, self._numbers, shift=shift, slope=slope, factor=factor, log_det=log_det)
-
-    @property
-    def _numbers(self) -> int:
-        return self.dim * (self.features + 1) + self.dim * (self.dim + 1) // 2
+        return mean[f:] - mean[:f] @ slope, slope, factor / unit[f:], log_det - unit[f:].log().sum()
 
     def _loss(self) -> Tensor:
-        """Mean of minus the log-density of a standard normal u, less its constant, of the rows seen by this map."""
-        f, moments = self.features, self.moments
-        unit, mean = moments.unit, moments.origin + moments.unit * moments.mean
-        back = torch.cat([-self.slope.double().T, torch.eye(self.dim).to(unit)], 1)  # d (f + d)
-        back = self.factor.double() @ back
-        off = back @ mean - self.factor.double() @ self.shift.double()
-        scaled = back * unit
-        return 0.5 * ((scaled @ moments.covariance * scaled).sum() + off.square().sum()) - self.log_det.double()
+        """Mean of minus the log-density of the recent rows, u standard normal, less its constant."""
+        moments, factor = self.moments, self.factor.double()
+        back = factor @ torch.cat([-self.slope.double().T, torch.eye(self.dim).to(factor)], 1)  # d (f + d)
+        off, scaled = back @ moments.mean(RECENT) - factor @ self.shift.double(), back * moments.unit
+        spread = (scaled @ moments.covariances[RECENT] * scaled).sum()
+        return 0.5 * (spread + off.square().sum()) - self.log_det.double()
+
+    def _least_loss(self) -> Tensor:
+        """The same for the map that makes it smallest."""
+        f, S = self.features, self.moments.covariances[RECENT]
+        log_det = precision_factor(S, None)[1] - (precision_factor(S[:f, :f], None)[1] if f else 0.0)
+        return 0.5 * self.dim - log_det + self.moments.unit[f:].log().sum()
 
 
-def Whiten(dim: int, steady: bool = True) -> Regression:  # noqa: N802  # a kind of transform to its caller
+def Whiten(dim: int) -> Regression:  # noqa: N802  # a kind of transform to its caller
     r"""Make a map that removes correlations: $u = L\,(x - \mu)$ with $L \Sigma L^\top = I$.
 
     Example:
@@ -366,7 +401,7 @@ def Whiten(dim: int, steady: bool = True) -> Regression:  # noqa: N802  # a kind
         >>> bool((u.T.cov() - torch.eye(2)).abs().max() < 0.01)
         True
     """
-    return Regression(dim, 0, steady)
+    return Regression(dim)
 
 
 class Monotone(Transform):
@@ -405,19 +440,22 @@ class RankNormal(Monotone):
     normal: Tensor
     quantiles: Tensor
     rows: Tensor
+    outliers: Tensor
 
     def __init__(self, dim: int, knots: int = 27, reach: float = 2.6) -> None:
         super().__init__(dim)
         self.gap = 2 * reach / (knots - 1)
         self.register_buffer("normal", torch.linspace(-reach, reach, knots))
         self.register_buffer("quantiles", self.normal.repeat(dim, 1))  # dim Q
-        self.register_buffer("rows", torch.zeros((), dtype=torch.double))
+        for name in ("rows", "outliers"):
+            self.register_buffer(name, torch.zeros((), dtype=torch.double))
 
         self.empty = True
 
     def reset(self) -> None:
         """Forget all rows that were seen."""
-        self.rows, self.empty = torch.zeros_like(self.rows), True
+        self.rows, self.outliers = torch.zeros_like(self.rows), torch.zeros_like(self.outliers)
+        self.empty = True
 
     def get_extra_state(self) -> Tensor:
         """Return whether no rows were seen yet, for a state dictionary."""
@@ -462,19 +500,33 @@ class RankNormal(Monotone):
         x = x.detach().to(self.quantiles.dtype)
         finite = torch.isfinite(x).all(1)
         n = finite.sum()
-        x = torch.where(finite[:, None], x, torch.nan)
+        x, far = self._clipped(torch.where(finite[:, None], x, torch.nan))
+        self.outliers = self.outliers + (far | ~finite).sum()
         batch, middle = self._quantiles_of(x, n), len(self.normal) // 2
         told = (batch[:, -1:] > batch[:, :1]) & (n > 1)  # a column that stands still in a batch says nothing
         if self.empty:
             self.quantiles, self.rows, self.empty = self._start(batch, told, x), n.double(), False
             return
-        self.rows = (self.rows + n).clamp_max(MEMORY).clamp_min(1)
+        self.rows = (self.rows + n).clamp_min(1)
         batch = torch.where(told, batch, self.quantiles)
         centre, reach = self.quantiles[:, middle : middle + 1], self.quantiles[:, -1:] - self.quantiles[:, :1]
         scale = torch.maximum(self._width().unsqueeze(-1), reach * 1e-6)
         old, new = ((self.quantiles - centre) / scale).asinh_(), ((batch - centre) / scale).asinh_()
         moved = torch.lerp(old, new, (n / self.rows).to(old.dtype)).sinh_() * scale + centre
         self.quantiles = self._increasing(moved, x)
+
+    def limit(self, rows: Tensor) -> None:
+        """Let the rows seen so far count as no more than so many, a scalar, because the data have moved."""
+        self.rows = torch.minimum(self.rows, rows)
+
+    def _clipped(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Clip entries (N, dim) that no quantile should see; also return the rows that are far even for heavy tails."""
+        if self.empty:
+            median, unit = _robust_scale(x)
+        else:  # where the outermost quantiles are, in standard deviations of a normal
+            reach = (len(self.normal) - 1) * self.gap
+            median, unit = self.quantiles[:, len(self.normal) // 2], self.quantiles[:, [0, -1]].diff()[:, 0] / reach
+        return x.clamp(median - FAR * unit, median + FAR * unit), ((x - median).abs() > FAR**2 * unit).any(1)
 
     def _start(self, batch: Tensor, told: Tensor, x: Tensor) -> Tensor:
         """Quantiles of the first rows; a column that stands still has a scale of its own size, at least one."""
@@ -508,7 +560,7 @@ class RankNormal(Monotone):
 class Features(nn.Module):
     r"""What a density sees of a continuous condition: $\phi$, its columns standardised, and made normal by rank.
 
-    Both forms together let one linear map see relations in either; standardised values then end at ``FAR``.
+    Both forms together let one linear map see relations in either; standardised values then end at ``REACH``.
 
     Args:
         dim: Number of columns g of the condition.
@@ -527,7 +579,7 @@ class Features(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map x (N, g) to features (N, out)."""
         raw: Tensor = self.raw(x)[0]
-        return raw if self.ranks is None else torch.cat([raw.clamp(-FAR, FAR), self.ranks.map(x)[0]], 1)
+        return raw if self.ranks is None else torch.cat([raw.clamp(-REACH, REACH), self.ranks.map(x)[0]], 1)
 
     def observe(self, x: Tensor) -> None:
         """Follow the rows of x (N, g)."""
@@ -535,11 +587,22 @@ class Features(nn.Module):
         if self.ranks is not None:
             self.ranks.observe(x)
 
+    def limit(self, rows: Tensor) -> None:
+        """Let the rows seen so far count as no more than so many, because the data have moved."""
+        if self.ranks is not None:
+            self.ranks.limit(rows)
+
     def reset(self) -> None:
         """Forget all rows that were seen."""
         self.raw.reset()
         if self.ranks is not None:
             self.ranks.reset()
+
+
+def count_outliers(module: nn.Module) -> int:
+    """Count the rows that the statistics inside a module left out or clipped: the most that one of them saw."""
+    counts = [part.outliers for part in module.modules() if isinstance(part, Moments | RankNormal)]
+    return int(torch.stack(counts).max()) if counts else 0
 
 
 def precision_factor(covariance: Tensor, rows: Tensor | float | None) -> tuple[Tensor, Tensor]:
@@ -600,6 +663,11 @@ def shrink_correlations(s: Tensor, features: int, dim: int, rows: Tensor | float
     return torch.where(kept > 0, s * (1 - (1 - kept) * (1 - s.square())), 0.0)
 
 
+def _not_noise(numbers: int, rows: Tensor) -> Tensor:
+    """The part of a correlation that chance alone would not explain with so many numbers and rows."""
+    return (1 - numbers / rows).clamp_min(0.0)
+
+
 def _robust_scale(x: Tensor) -> tuple[Tensor, Tensor]:
     """Median, and the range of all but the outermost rows in standard deviations of a normal, of x (N, c); NaN is none.
 
@@ -625,7 +693,7 @@ def _nan_std(x: Tensor) -> Tensor:
 
 
 def _inverse(lower: Tensor) -> Tensor:
-    """Invert a lower-triangular matrix (d, d)."""
+    """Invert a lower-triangular matrix."""
     return torch.linalg.solve_triangular(lower, torch.eye(len(lower)).to(lower), upper=False)
 
 

@@ -209,27 +209,29 @@ def unpacked(columns: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     return torch.stack([column[0] for column in columns], -1), torch.stack(whole, -1).movedim(0, -2)
 
 
-def columns(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor) -> Tensor:
-    r"""Log-densities of independent one-dimensional mixtures, one for every column of x.
+def columns(x: Tensor, logits: Tensor, means: Tensor, log_diagonal: Tensor) -> Tensor:
+    r"""Log-densities of independent one-dimensional mixtures that differ from point to point, one for every column of x.
 
-    Column c has the density $\sum_k u_{ck}\, \mathcal N(x; b_{ck}, e^{-2 \ell_{ck}})$: `eq:knife` with d = 1.
+    Column c of point n has the density $\sum_k u_{kcn}\, \mathcal N(x; b_{kcn}, e^{-2 \ell_{kcn}})$, the weights u a
+    softmax of the logits over k: `eq:knife` with d = 1. The numbers of one kernel and column lie side by side for all
+    points, as the matrix product of a network's last layer writes them.
 
     Args:
         x: Points (N, C).
-        log_weights: $\log u$, (C, K) or (N, C, K), normalised over K.
-        means: $b$, (C, K) or (N, C, K).
-        log_diagonal: $\ell$, minus the log-standard deviation, (C, K) or (N, C, K).
+        logits: Logarithms of the weights up to a constant, (K, C, N) or (K, C, 1).
+        means: $b$, (K, C, N) or (K, C, 1).
+        log_diagonal: $\ell$, minus the log-standard deviation, (K, C, N) or (K, C, 1).
 
     Returns:
         The log-density of every entry in nats, (N, C).
 
     Example:
-        >>> columns(torch.zeros(1, 2), *torch.zeros(3, 2, 1))
+        >>> columns(torch.zeros(1, 2), *torch.zeros(3, 1, 2, 1))
         tensor([[-0.9189, -0.9189]])
     """
-    if log_weights.dim() == means.dim() == log_diagonal.dim() == 2 and not is_transformed():
-        return _apply(_Columns, PLAIN, x, log_weights, means, log_diagonal)
-    return _plain_columns(PLAIN, x, log_weights, means, log_diagonal)
+    if logits.shape == means.shape == log_diagonal.shape and logits.shape[-1] == len(x) and not is_transformed():
+        return _apply(_Columns, PLAIN, x, logits, means, log_diagonal)
+    return _plain_columns(PLAIN, x, logits, means, log_diagonal)
 
 
 def _shared(log_weights: Tensor, means: Tensor, log_diagonal: Tensor) -> bool:
@@ -267,9 +269,10 @@ def _plain_diagonal(_: Units, x: Tensor, log_weights: Tensor, means: Tensor, log
     return torch.logsumexp(log_weights + log_diagonal.sum(-1) - 0.5 * y.square().sum(-1), -1) - log_norm(x)
 
 
-def _plain_columns(_: Units, x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor) -> Tensor:
-    y = (x.unsqueeze(-1) - means) * log_diagonal.exp()  # N C K
-    return torch.logsumexp(log_weights + log_diagonal - 0.5 * y * y, -1) - 0.5 * math.log(2 * math.pi)
+def _plain_columns(_: Units, x: Tensor, logits: Tensor, means: Tensor, log_diagonal: Tensor) -> Tensor:
+    y = (x.T - means) * log_diagonal.exp()  # K C N
+    log_weights = torch.log_softmax(logits, 0)
+    return (torch.logsumexp(log_weights + log_diagonal - 0.5 * y * y, 0) - 0.5 * math.log(2 * math.pi)).T
 
 
 def _plain_by_point(_: Units, x: Tensor, log_weights: Tensor, means: Tensor, *columns: Tensor) -> Tensor:
@@ -444,27 +447,32 @@ def _scaled(x: Tensor, means: Tensor, scale: Tensor) -> Tensor:
 class _Columns(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, keep: bool, units: Units, *inputs: Tensor) -> Tensor:
-        x, log_weights, means, log_diagonal = inputs
+        x, logits, means, log_diagonal = inputs
         scale = log_diagonal.exp()
-        y = (x.t().contiguous().unsqueeze(1) - means.unsqueeze(-1)).mul_(scale.unsqueeze(-1))  # C K N
-        log_density, mass = _mix(y * y, (log_weights + log_diagonal - 0.5 * math.log(2 * math.pi)).unsqueeze(-1))
+        y = (x.t() - means).mul_(scale)  # K C N
+        top = logits.amax(0)
+        weights = (logits - top).clamp_min_(_NOTHING).exp_()
+        total = weights.sum(0)
+        weights.div_(total)
+        constant = (logits + log_diagonal).sub_(total.log_().add_(top).add_(0.5 * math.log(2 * math.pi)))
+        log_density, mass = _mix((y * y).transpose(0, 1), constant.transpose(0, 1))
         if keep:
-            ctx.save_for_backward(*inputs, scale, y, mass)
+            ctx.save_for_backward(*inputs, scale, y, mass.transpose(0, 1), weights)
         return log_density.t()
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        *inputs, scale, y, mass = ctx.saved_tensors
+        *inputs, scale, y, mass, weights = ctx.saved_tensors
         if _must_be_plain(grads[0]):
             return _plain_backward(_plain_columns, PLAIN, inputs, grads[0])
-        mass = mass * grads[0].t().unsqueeze(1)
+        grad = grads[0].t()
+        to_logits = (mass - weights).mul_(grad)
+        mass = mass * grad
         pull = mass * y
-        total, moment = mass.sum(-1), pull.sum(-1)
-        spread = (pull * y).sum(-1)
-        to_x = None
-        if ctx.needs_input_grad[2]:
-            to_x = torch.bmm(scale.unsqueeze(1), pull).squeeze(1).t().neg()
-        return None, None, to_x, total, moment * scale, total - spread
+        to_means = pull * scale
+        to_diagonal = torch.addcmul(mass, pull, y, value=-1)
+        to_x = to_means.sum(0).neg_().t() if ctx.needs_input_grad[2] else None
+        return None, None, to_x, to_logits, to_means, to_diagonal
 
 
 class _ByPoint(torch.autograd.Function):

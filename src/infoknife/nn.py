@@ -13,7 +13,7 @@ __all__ = [
     "LayerNorm",
     "Linear",
     "MaskedLinear",
-    "MaskedMLP",
+    "MaskedLayers",
     "Transposed",
     "capped",
     "hidden_layers",
@@ -22,6 +22,8 @@ __all__ = [
 ]
 
 Activation = Callable[[], nn.Module]
+
+SCALES = 4  # powers of two from 1 on: eight bends per standard deviation are as fine as batches of data show
 
 ACTIVATIONS: dict[str, Activation] = {"relu": nn.ReLU, "tanh": nn.Tanh}  # those that the paper chose from
 
@@ -145,33 +147,31 @@ class MaskedLinear(Linear):
         return nn.functional.linear(x, weight, self.bias.to(x.dtype))
 
 
-class MaskedMLP(nn.Sequential):
-    """An autoregressive network (Germain et al., 2015): block i of the output sees the inputs before i, and no other.
+class MaskedLayers(nn.Sequential):
+    """The hidden layers of an autoregressive network (Germain et al., 2015): a unit sees the inputs up to its number.
 
-    In front of the ``features`` inputs may stand ``given`` others, which every block sees.
+    In front of the ``features`` ordered inputs may stand ``given`` others, which every unit sees. The units of the first
+    layer bend at places and on scales drawn for data of unit scale, from coarse ones to the finest that a few hundred
+    rows can show: a network that starts smooth everywhere does not find fine waves.
 
     Args:
-        features: Number of ordered inputs, and of blocks of the output.
-        out: Width of a block; the output is (N, features * out), block by block.
-        given: Number of inputs that all blocks see.
-        hidden: Widths of the hidden layers.
+        features: Number of ordered inputs.
+        given: Number of inputs that all units see.
+        hidden: Widths of the layers.
         activation: The activation module's class.
 
     Example:
-        >>> network, x = MaskedMLP(3, 2), torch.zeros(1, 3, requires_grad=True)
-        >>> network(x)[0, 2:4].sum().backward()  # the second block
+        >>> layers, x = MaskedLayers(3), torch.zeros(1, 3, requires_grad=True)
+        >>> seen = layers.sees == 1  # units that may see the first input
+        >>> layers(x)[0, seen].sum().backward()
         >>> (x.grad != 0).tolist()
         [[True, False, False]]
     """
 
+    sees: Tensor
+
     def __init__(
-        self,
-        features: int,
-        out: int,
-        *,
-        given: int = 0,
-        hidden: tuple[int, ...] = (128, 128),
-        activation: Activation = nn.SiLU,
+        self, features: int, *, given: int = 0, hidden: tuple[int, ...] = (64, 64), activation: Activation = nn.SiLU
     ) -> None:
         seen = torch.cat([torch.zeros(given), torch.arange(1, features + 1)])  # what an input is the number of
         layers: list[nn.Module] = []
@@ -179,8 +179,19 @@ class MaskedMLP(nn.Sequential):
             sees = torch.arange(width) * features // width  # a unit sees the inputs up to this number
             layers += [MaskedLinear(seen <= sees[:, None]), activation()]
             seen = sees
-        block = torch.arange(features).repeat_interleave(out)
-        super().__init__(*layers, MaskedLinear(seen <= block[:, None]))
+        super().__init__(*layers)
+        self.register_buffer("sees", seen, persistent=False)
+        self.spread()
+
+    @torch.no_grad()
+    def spread(self, generator: torch.Generator | None = None) -> None:
+        """Let the units of the first layer bend at points of a standard normal, on scales of powers of two."""
+        layer = self[0]
+        assert isinstance(layer, MaskedLinear)
+        places = torch.randn(layer.weight.shape, generator=generator).to(layer.weight)
+        scale = 2.0 ** (torch.arange(len(places)) % SCALES).to(layer.weight)
+        layer.weight.mul_(scale[:, None])
+        layer.bias.copy_(-(layer.weight * layer.mask * places).sum(1))
 
 
 def hidden_layers(

@@ -1,93 +1,125 @@
 """Every estimator with a small encoder in front of it: what the tests of the regularizer run over."""
 
-import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from infoknife import Regularizer
-from infoknife.densities import Density
+from infoknife import KNIFE, Regularizer, mi
+from infoknife.densities import Autoregressive, Density, Flow, Gaussian, Parzen
 from infoknife.estimators import MutualInformation
-from tests.densities import conformance as densities
-from tests.estimators import conformance as information
 
 MODES = ("alternate", "joint")
 
-Case = information.Case | densities.Case
-Rows = tuple[Tensor, Tensor | None]
+Rows = tuple[Tensor, ...]
 Estimator = Density | MutualInformation
+
+
+def normal(n: int, d: int, seed: int = 0) -> Tensor:
+    """Standard normal rows."""
+    return torch.randn(n, d, generator=torch.Generator().manual_seed(seed))
+
+
+def alone(n: int, seed: int) -> Rows:
+    """Rows z (n, 2) of two modes."""
+    return with_classes(n, seed)[:1]
+
+
+def with_classes(n: int, seed: int) -> Rows:
+    """Rows of two classes that the first column tells, with 0.33 nats."""
+    s = torch.randint(2, (n,), generator=torch.Generator().manual_seed(seed))
+    return normal(n, 2, seed + 10_000) + torch.stack([2.0 * s, 0.0 * s], 1), s
+
+
+def with_numbers(n: int, seed: int) -> Rows:
+    """Rows with correlations of 0.8: 1.02 nats."""
+    z, noise = normal(n, 2, seed), normal(n, 2, seed + 10_000)
+    return z, 0.8 * z + 0.6 * noise
+
+
+def with_posterior(n: int, seed: int) -> Rows:
+    """Rows and the Gaussians that they were drawn from."""
+    mean, log_variance = normal(n, 2, seed), 0.1 * normal(n, 2, seed + 1) - 1
+    return mean + (0.5 * log_variance).exp() * normal(n, 2, seed + 2), torch.cat([mean, log_variance], 1)
 
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """An estimator of the conformance tables, and an encoder whose output it looks at."""
+    """An estimator, and rows that an encoder whose output it looks at turns a little."""
 
-    case: Case
+    name: str
+    make: Callable[[], Estimator]
+    data: Callable[[int, int], Rows]
+    learns: bool = True
 
     def __str__(self) -> str:
-        return str(self.case)
-
-    @property
-    def learns(self) -> bool:
-        """Whether the estimator has parameters."""
-        return self.case.learns if isinstance(self.case, information.Case) else self.case.kind.learns
-
-    @property
-    def has_posterior(self) -> bool:
-        """Whether s is the posterior that z was drawn from, and comes from the encoder as well."""
-        return isinstance(self.case, information.Case) and self.case.is_encoder
+        return self.name
 
     def estimator(self) -> Estimator:
-        """The estimator, started from its data."""
-        return self.case.started()
+        """The estimator, started from its data; networks start the same."""
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            return self.make().initialize(*self.data(256, 77), seed=0)
 
     def regularizer(self, mode: str = "alternate", **options: Any) -> Regularizer:
         """A regularizer with the started estimator, which says nothing."""
         return Regularizer(self.estimator(), mode=mode, **{"seed": 0, "warn": False} | options)
 
-    def encoder(self, seed: int = 0) -> nn.Linear:
+    def encoder(self) -> nn.Linear:
         """A linear layer that nearly leaves its input as it is."""
-        size = self.case.data(2)[0].shape[1]
-        layer, generator = (
-            nn.Linear(size, 2 * size if self.has_posterior else size),
-            torch.Generator().manual_seed(seed),
-        )
+        layer = nn.Linear(2, 2)
         with torch.no_grad():
             layer.bias.zero_()
-            layer.weight.copy_(0.1 * torch.randn(layer.weight.shape, generator=generator))
-            layer.weight[:size] += torch.eye(size)
+            layer.weight.copy_(torch.eye(2) + 0.1 * normal(2, 2))
         return layer
 
     def rows(self, encoder: nn.Module, n: int = 56, seed: int = 0) -> Rows:
-        """What the encoder makes of a batch, z with its graph, and s."""
-        x, s = self.case.data(n, seed=seed)
-        out: Tensor = encoder(x)
-        if not self.has_posterior:
-            return out, s
-        mean, log_variance = out.chunk(2, 1)
-        noise = torch.randn(mean.shape, generator=torch.Generator().manual_seed(seed))
-        return mean + (0.5 * log_variance).exp() * noise, torch.cat([mean, log_variance], 1)
+        """What the encoder makes of a batch, with its graph, and s; a posterior's means come from it as well."""
+        x, *s = self.data(n, seed)
+        if self.data is with_posterior:
+            mean, log_variance = s[0].chunk(2, 1)
+            return encoder(x), torch.cat([encoder(mean), log_variance], 1)
+        return encoder(x), *s
 
 
-WORLDS = (*map(World, information.EACH), *map(World, densities.CASES))
+WORLDS = (
+    World("KNIFE", lambda: KNIFE(2, 4), alone),
+    World("KNIFE given classes", lambda: KNIFE(2, 3, given_classes=2), with_classes),
+    World("KNIFE given numbers", lambda: KNIFE(2, 3, given_dim=2, hidden=8), with_numbers),
+    World("autoregressive", lambda: Autoregressive(2, 3, hidden=8), alone),
+    World("flow", lambda: Flow(2), alone),
+    World("parzen", lambda: Parzen(2), alone, learns=False),
+    World("knife", lambda: mi("knife", 2, 2, given="y", components=4, hidden=16), with_numbers),
+    World("knife, classes", lambda: mi("knife", 2, y_classes=2, components=4), with_classes),
+    World("knife, paper", lambda: mi("knife", 2, 2, preset="paper", components=4, hidden=8), with_numbers),
+    World("knife-joint", lambda: mi("knife-joint", 2, 2, components=4), with_numbers),
+    World("knife, encoder", lambda: mi("knife", 2, encoder="gaussian"), with_posterior),
+    World("vub, encoder", lambda: mi("vub", 2, encoder="gaussian"), with_posterior, learns=False),
+    World("doe", lambda: mi("doe", 2, 2, hidden=16), with_numbers),
+    World("doe, classes", lambda: mi("doe", 2, y_classes=2), with_classes),
+    World("schraudolph", lambda: mi("schraudolph", 2, 2, components=4, hidden=8), with_numbers),
+    *(
+        World(name, lambda name=name: mi(name, 2, 2, hidden=16), with_numbers)  # type: ignore[misc]
+        for name in ("mine", "nwj", "tuba", "infonce", "smile", "club", "club-sample", "l1out")
+    ),
+    World("vub", lambda: mi("vub", 2, 2, hidden=16), with_numbers),
+    World("infonce, classes", lambda: mi("infonce", 2, y_classes=2, hidden=16), with_classes),
+    World("adv", lambda: mi("adv", 2, y_classes=2, hidden=16), with_classes),
+)
 LEARNING = tuple(world for world in WORLDS if world.learns)
 
 
 def by_name(*names: str) -> tuple[World, ...]:
     """Those worlds, by their names."""
-    found = {str(world): world for world in WORLDS}
+    found = {world.name: world for world in WORLDS}
     return tuple(found[name] for name in names)
 
 
-def moons(n: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
-    """Rows x (n, 2) of two classes: the first column tells the class, the second is noise."""
-    generator = torch.Generator().manual_seed(seed)
-    s = torch.randint(2, (n,), generator=generator)
-    x = torch.randn(n, 2, generator=generator, dtype=dtype)
-    return x + torch.stack([3.0 * s, 0.0 * s], 1).to(dtype), s
+def started(**options: Any) -> Regularizer:
+    """The quickest regularizer there is, of an entropy."""
+    return Regularizer(Gaussian(2).initialize(normal(512, 2, 77)), **{"seed": 0} | options)
 
 
 def no_gradient(parameters: Iterable[Tensor]) -> bool:
@@ -105,21 +137,16 @@ def same(left: Iterable[Tensor], right: Iterable[Tensor]) -> bool:
     return all(torch.equal(a.nan_to_num(7.5), b.nan_to_num(7.5)) for a, b in zip(left, right, strict=True))
 
 
-def by_hand(regularizer: Regularizer) -> Estimator:
-    """A copy of the estimator, for the same computation without the regularizer."""
-    return copy.deepcopy(regularizer.estimator)
-
-
-def own_loss(estimator: Estimator, z: Tensor, s: Tensor | None) -> Tensor:
+def own_loss(estimator: Estimator, *rows: Tensor) -> Tensor:
     """What the estimator minimises."""
-    rows = (z.detach(),) if s is None else (z.detach(), s.detach())
-    loss: Tensor = estimator.loss(*rows) if isinstance(estimator, MutualInformation) else estimator(*rows)
+    detached = [row.detach() for row in rows]
+    loss: Tensor = estimator.loss(*detached) if isinstance(estimator, MutualInformation) else estimator(*detached)
     return loss
 
 
-def value(estimator: Estimator, z: Tensor, s: Tensor | None) -> Tensor:
-    """The estimate, in evaluation mode."""
+def term(estimator: Estimator, *rows: Tensor) -> Tensor:
+    """What an encoder minimises, in evaluation mode."""
     estimator.eval()
-    result: Tensor = estimator(z) if s is None else estimator(z, s)
+    result: Tensor = estimator.penalty(*rows) if isinstance(estimator, MutualInformation) else estimator(*rows)
     estimator.train()
     return result

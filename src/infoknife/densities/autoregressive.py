@@ -10,13 +10,13 @@ from infoknife.coordinates import Features, Regression
 from infoknife.densities.base import Density
 from infoknife.inputs import check_count
 from infoknife.mixtures import SPREAD, Mixture, Prior, sizes
-from infoknife.nn import MaskedMLP, capped
+from infoknife.nn import MaskedLayers
 
 ROWS = 2048  # rows that expectation maximisation looks at; training sees the others
 ITERATIONS = 10
 MIN_WIDTH = 1e-3  # least standard deviation of a kernel in standardised columns, for data that repeats itself
 MIN_ROWS = 8  # rows that a kernel needs
-NARROWEST = 6.0  # how much the network may add to the log of a precision: a row that it never saw stays possible
+NARROWEST = 6.0  # how much may be added to the log of a precision: a row that was never seen stays possible
 
 
 class Autoregressive(Density):
@@ -43,8 +43,8 @@ class Autoregressive(Density):
         4.3
     """
 
-    centres: Tensor
-    widths: Tensor
+    reach: Tensor
+    narrowest: Tensor
 
     def __init__(
         self,
@@ -53,23 +53,23 @@ class Autoregressive(Density):
         *,
         given_dim: int | None = None,
         given_classes: int | None = None,
-        hidden: int = 128,
+        hidden: int = 64,
     ) -> None:
         features = None if given_dim is None else Features(check_count("given_dim", given_dim))
         width = given_classes or 0 if features is None else features.out
         super().__init__(dim, given_dim, given_classes, Regression(check_count("dim", dim), width), features)
-        self.components, hidden = check_count("components", components), check_count("hidden", hidden)
-        K, sets = self.components, self.given_classes or 1
-        centres = torch.special.ndtri((torch.arange(K) + 0.5) / K)
-        self.logits = nn.Parameter(torch.zeros(sets, dim, K))
-        self.offsets = nn.Parameter(torch.zeros(sets, dim, K))  # of the means from the centres, in widths
-        self.log_diagonal = nn.Parameter(torch.full((sets, dim, K), 0.5 * math.log(K)))
-        self.register_buffer("centres", centres.repeat(sets, dim, 1))
-        self.register_buffer("widths", torch.full((sets, dim, K), K**-0.5))
-        self.gain = hidden**-0.5  # so that a step of the optimiser moves the kernels as far as their own parameters do
-        self.network = MaskedMLP(dim, 3 * K, given=width, hidden=(hidden, hidden))
-        for parameter in self.network[-1].parameters():
-            nn.init.zeros_(parameter)
+        K, hidden = check_count("components", components), check_count("hidden", hidden)
+        self.components, sets = K, self.given_classes or 1
+        self.network = MaskedLayers(dim, given=width, hidden=(hidden, hidden))
+        self.moves = nn.Parameter(torch.zeros(3, K, dim, hidden))  # of logits, means and log-diagonals
+        kernels_ = torch.zeros(3, K, dim, sets)
+        kernels_[1] = torch.special.ndtri((torch.arange(K) + 0.5) / K)[:, None, None]
+        kernels_[2] = 0.5 * math.log(K)
+        self.kernels = nn.Parameter(kernels_)  # where they stand before the network moves them
+        sees = self.network.sees <= torch.arange(dim)[:, None]  # d H
+        self.register_buffer("mask", sees * hidden**-0.5, persistent=False)  # a step moves kernels as their own would
+        self.register_buffer("reach", torch.full((K, dim, 1), K**-0.5))  # means move in widths of the kernels
+        self.register_buffer("narrowest", torch.full((K, dim, 1), 0.5 * math.log(K) + NARROWEST))
 
     def evaluate_all(self, x: Tensor) -> Tensor:
         """Log-densities (N, classes) of rows that were checked already, each class in coordinates of its own."""
@@ -82,40 +82,41 @@ class Autoregressive(Density):
         return kernels.columns(u, *self._kernels(u, given)).sum(-1)
 
     def _kernels(self, u: Tensor, given: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Log-weights, means and log-diagonals of every coordinate's kernels for every point: (N, d, K) each."""
-        sets = (self.logits, self.offsets, self.log_diagonal, self.centres, self.widths)
-        rows = torch.zeros(1, dtype=torch.long, device=u.device) if self.given_classes is None else given
-        logits, offsets, log_diagonal, centres, widths = (value.to(u.dtype)[rows] for value in sets)
-        moves = self.network(self._features(u, given)) * self.gain  # N 3dK
-        moves = moves.view(len(u), self.dim, 3, self.components).unbind(2)
-        log_weights = torch.log_softmax(logits + moves[0], -1)
-        return log_weights, centres + widths * (offsets + moves[1]), log_diagonal + capped(moves[2], NARROWEST)
-
-    def _features(self, u: Tensor, given: Tensor | None) -> Tensor:
+        """Logits, means and log-diagonals of every coordinate's kernels for every point: (K, d, N) each."""
         context = self._regressors(given)
-        return u if context is None else torch.cat([context.to(u.dtype), u], -1)
+        v = u if context is None else torch.cat([context.to(u.dtype), u], -1)
+        scale = torch.cat([torch.ones_like(self.reach), self.reach, torch.ones_like(self.reach)])  # 3K d 1
+        weight = (self.moves.flatten(0, 1) * (self.mask * scale)).to(u.dtype).flatten(0, 1)  # 3Kd H
+        base = self.kernels.to(u.dtype).flatten(0, 2)  # 3Kd sets
+        if self.given_classes is not None and context is not None:
+            base = base @ context.to(u.dtype).T
+        numbers = torch.addmm(base, weight, self.network(v).T).view(3, self.components, self.dim, len(u))
+        logits, means, log_diagonal = numbers.unbind()
+        return logits, means, _at_most(log_diagonal, self.narrowest.to(u.dtype))
 
     def _sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
-        u = self.centres.new_zeros(n, self.dim)
+        u = self.kernels.new_zeros(n, self.dim)
         for i in range(self.dim):
-            log_weights, means, log_diagonal = (values[:, i] for values in self._kernels(u, given))  # n K
-            kernel = torch.multinomial(log_weights.exp().cpu(), 1, generator=generator).to(u.device)
+            logits, means, log_diagonal = (values[:, i].T for values in self._kernels(u, given))  # n K
+            kernel = torch.multinomial(torch.softmax(logits, -1).cpu(), 1, generator=generator).to(u.device)
             mean, log_scale = (values.gather(1, kernel).squeeze(1) for values in (means, -log_diagonal))
             noise = torch.randn(n, generator=generator, dtype=u.dtype).to(u.device)
             u[:, i] = mean + log_scale.exp() * noise
         return u
 
     def _initialize(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
-        for parameter in self.network[-1].parameters():
-            parameter.zero_()
-        for label in range(len(self.centres)):
+        self.moves.zero_()
+        for label in range(self.kernels.shape[-1]):
             own = u if self.given_classes is None else u[given == label]
-            self._start_columns(label, own if len(own) > 1 else u, generator)
+            mixtures = fitted_columns(own if len(own) > 1 else u, self.components, generator)
+            self.kernels[..., label] = torch.stack(mixtures).transpose(1, 2)
+        scales = self.kernels[2].mean(-1, keepdim=True)
+        self.reach, self.narrowest = (-scales).exp(), scales + NARROWEST
 
-    def _start_columns(self, label: int, u: Tensor, generator: torch.Generator) -> None:
-        logits, centres, log_diagonal = fitted_columns(u, self.components, generator)
-        self.logits[label], self.offsets[label], self.log_diagonal[label] = logits, 0.0, log_diagonal
-        self.centres[label], self.widths[label] = centres, (-log_diagonal).exp()
+
+def _at_most(x: Tensor, most: Tensor) -> Tensor:
+    """Bound x from above with a gradient that can still lower it: the bound is a floor of a width, not a trap."""
+    return x - (x - most).clamp_min(0).detach()
 
 
 def quantile_kernels(x: Tensor, components: int) -> Mixture:

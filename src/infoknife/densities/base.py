@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import Features, Moments, Transform
+from infoknife.coordinates import ALL, Affine, Features, Regression, Transform, count_outliers
 from infoknife.inputs import check_count, check_values, class_codes, matrix
 
 Condition = Tensor | None
@@ -122,14 +122,15 @@ class Density(nn.Module, ABC):
     @property
     def outliers(self) -> int:
         """How many rows that ``observe`` saw were left out or had an entry that was clipped."""
-        return max((int(module.outliers) for module in self.modules() if isinstance(module, Moments)), default=0)
+        return count_outliers(self)
 
-    def evaluate(self, x: Tensor, given: Condition) -> Tensor:
-        """Log-density (N,) of rows that were checked already: for the library's own use."""
+    def evaluate(self, x: Tensor, given: Condition, recent: bool = False) -> Tensor:
+        """Log-density (N,) of rows that were checked already, perhaps in coordinates of the recent rows alone."""
         with full_precision(x.device.type):  # the computation follows the precision of x, but for half precision
             x = x if x.dtype.itemsize >= 4 else x.float()
             v = self._seen(given, x.dtype)
-            u, log_det = self.coordinates(x, self._regressors(v))
+            recent = recent and isinstance(self.coordinates, Regression)
+            u, log_det = (self.coordinates.forward_recent if recent else self.coordinates)(x, self._regressors(v))
             return self._log_prob(u, v) + log_det
 
     def evaluate_all(self, x: Tensor) -> Tensor:
@@ -185,6 +186,8 @@ class Density(nn.Module, ABC):
             self.features.observe(given)
         v = self._seen(given, x.dtype)
         self.coordinates.observe(x, self._regressors(v))
+        if self.features is not None and isinstance(self.coordinates, Affine):
+            self.features.limit(self.coordinates.moments.rows[ALL])
         return v
 
     def _seen(self, given: Condition, dtype: torch.dtype) -> Condition:

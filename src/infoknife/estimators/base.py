@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import Moments, Standardize, Transform
+from infoknife.coordinates import Standardize, Transform, count_outliers
 from infoknife.densities.base import full_precision, generator_of, kept
 from infoknife.inputs import check_count, check_values, class_codes, matrix
 
@@ -121,7 +121,7 @@ class MutualInformation(nn.Module, ABC):
     @property
     def outliers(self) -> int:
         """How many rows that ``observe`` saw were left out or had an entry that was clipped."""
-        return max((int(module.outliers) for module in self.modules() if isinstance(module, Moments)), default=0)
+        return count_outliers(self)
 
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
         """Return parameter groups for any torch optimiser; parts that learn at another rate say so."""

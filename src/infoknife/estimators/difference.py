@@ -11,7 +11,7 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import Affine, Identity, RankNormal, Transform
+from infoknife.coordinates import ALL, Affine, Identity, RankNormal, Transform
 from infoknife.densities import KNIFE, Autoregressive, Density, Gaussian, Logistic, Schraudolph
 from infoknife.densities.base import generator_of
 from infoknife.estimators.base import Facts, MutualInformation
@@ -36,7 +36,7 @@ class EntropyPair(nn.Module):
         dim: Dimension of the target.
         given_dim: Dimension of the condition.
         density: A name of ``DENSITIES``.
-        ranks: Whether the target is made normal by rank first; the densities then follow every batch.
+        ranks: Whether the target is made normal by rank first.
         options: Options of both densities.
         conditional_options: Options of the conditional one alone.
     """
@@ -55,14 +55,12 @@ class EntropyPair(nn.Module):
         self.map: Transform = RankNormal(dim) if ranks else Identity(dim)
         self.marginal = make(dim, **options)
         self.conditional = make(dim, given_dim=given_dim, **options | conditional_options)
-        for coordinates in (self.marginal.coordinates, self.conditional.coordinates):
-            if ranks and isinstance(coordinates, Affine):
-                coordinates.steady = False  # an encoder moves: what is linear in it is followed at once
 
-    def log_probs(self, target: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-densities (N,) of the target with and without the condition."""
+    def log_probs(self, target: Tensor, condition: Tensor, recent: bool = False) -> tuple[Tensor, Tensor]:
+        """Log-densities (N,) of the target with and without the condition, perhaps as the recent rows suggest."""
         t, log_det = self.map(target)
-        return self.conditional.evaluate(t, condition) + log_det, self.marginal.evaluate(t, None) + log_det
+        conditional = self.conditional.evaluate(t, condition, recent)
+        return conditional + log_det, self.marginal.evaluate(t, None, recent) + log_det
 
     def initialize(self, target: Tensor, condition: Tensor, generator: torch.Generator) -> None:
         """Start both densities."""
@@ -77,6 +75,7 @@ class EntropyPair(nn.Module):
         t, _ = self.map(target)
         self.marginal.observe(t)
         self.conditional.observe(t, condition)
+        limit(self.map, self.conditional)
 
 
 @final
@@ -175,7 +174,15 @@ class Difference(MutualInformation):
         return (y, x) if (given or self.given) == "x" else (x, y)
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
-        conditional, marginal = self._pair.log_probs(*self._ordered(x, y))
+        """Values of what is believed; their gradient is that of the regression on recent rows, noise included."""
+        values = self._ratio(x, y)
+        if not (values.requires_grad and (x.requires_grad or y.requires_grad)):
+            return values
+        recent = self._ratio(x, y, recent=True)
+        return values.detach() + (recent - recent.detach())
+
+    def _ratio(self, x: Tensor, y: Tensor, recent: bool = False) -> Tensor:
+        conditional, marginal = self._pair.log_probs(*self._ordered(x, y), recent)
         return conditional - marginal
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
@@ -260,12 +267,20 @@ class JointDifference(MutualInformation):
         self.y_map.observe(y)
         for density, rows in self._parts(x, y):
             density.observe(rows)
+        limit(self.x_map, self.x_density)
+        limit(self.y_map, self.y_density)
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         self.x_map.initialize(x)
         self.y_map.initialize(y)
         for density, rows in self._parts(x, y):
             density.initialize(rows, seed=seed_from(generator))
+
+
+def limit(ranks: Transform, density: Density) -> None:
+    """Let a map by ranks forget what the density behind it has forgotten."""
+    if isinstance(ranks, RankNormal) and isinstance(density.coordinates, Affine):
+        ranks.limit(density.coordinates.moments.rows[ALL])
 
 
 def seed_from(generator: torch.Generator) -> int:

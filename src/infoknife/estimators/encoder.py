@@ -11,7 +11,7 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import Moments, precision_factor, shrunk
+from infoknife.coordinates import RECENT, Moments, precision_factor, shrunk
 from infoknife.estimators.base import Facts, MutualInformation
 from infoknife.estimators.difference import DENSITIES, seed_from
 from infoknife.inputs import check_count, one_of
@@ -150,13 +150,13 @@ class EncoderKernels(GaussianEncoder):
         mean, log_variance = y.chunk(2, -1)
         self.between.observe(mean)
         self.within.observe(log_variance.exp())
-        moments, variances = self.between, self.within.origin + self.within.unit * self.within.mean
-        scale = moments.covariance.diagonal().clamp_min(1e-30).sqrt()
-        correlation = (moments.covariance / scale / scale[:, None]).fill_diagonal_(1.0)
-        scale = scale * moments.unit
-        covariance = shrunk(correlation, moments.effective_rows) * scale * scale[:, None]
+        between, variances = self.between.covariances[RECENT], self.within.mean(RECENT)
+        scale = between.diagonal().clamp_min(1e-30).sqrt()
+        correlation = (between / scale / scale[:, None]).fill_diagonal_(1.0)
+        scale = scale * self.between.unit
+        covariance = shrunk(correlation, 1 / self.between.noise[RECENT]) * scale * scale[:, None]
         factor, log_det = precision_factor(covariance + variances.diag(), None)
-        self.shift = (moments.origin + moments.unit * moments.mean).to(self.shift)
+        self.shift = self.between.mean(RECENT).to(self.shift)
         self.factor, self.log_det = factor.to(self.factor), log_det.to(self.log_det)
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:

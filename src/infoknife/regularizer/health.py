@@ -54,8 +54,8 @@ class Health:
         said = {
             "behind": f"the estimator is behind: another round of inner steps would gain {self.lag:.2g} nats on fresh "
             "rows; try more inner_steps, a larger lr for the estimator or a smaller one for the encoder",
-            "outliers": f"{self.outliers} rows of z or s are far outside and were clipped before the estimator followed "
-            "them; look for exploding activations or fill values",
+            "outliers": f"{self.outliers} rows of z or s are far outside and were clipped before the estimator "
+            "followed them; look for exploding activations or fill values",
             "rows": f"{self.skipped_rows} rows with values or gradients that are not finite were left out; look at "
             "the encoder's last layers and its learning rate",
             "steps": f"{self.skipped_steps} steps or terms were left out because they were not finite; try a smaller "
@@ -65,15 +65,8 @@ class Health:
             "negative": f"the estimate, {self.estimate:.3g} nats, is well below zero, so the estimator is far from the "
             "data; try more inner_steps, or initialize it with about a thousand rows",
         }
-        holds = {
-            "behind": self.lag > BEHIND,
-            "outliers": self.outliers > 0,
-            "rows": self.skipped_rows > 0,
-            "steps": self.skipped_steps > 0,
-            "diverging": self.diverging,
-            "negative": self.negative,
-        }
-        return {kind: said[kind] for kind, found in holds.items() if found}
+        found = (self.lag > BEHIND, self.outliers, self.skipped_rows, self.skipped_steps, self.diverging, self.negative)
+        return {kind: message for (kind, message), holds in zip(said.items(), found, strict=True) if holds}
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -85,10 +78,10 @@ class Health:
         """Whether there is nothing to say."""
         return not self.messages
 
-    def scalars(self) -> dict[str, float]:
-        """All numbers by name, for a log or TensorBoard."""
-        return {name: float(value) for name, value in self.as_dict().items()}
-
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain values, for JSON."""
         return asdict(self)
+
+    def scalars(self) -> dict[str, float]:
+        """All numbers by name, for a log or TensorBoard."""
+        return {name: float(value) for name, value in self.as_dict().items()}

@@ -15,7 +15,7 @@ from infoknife.inputs import check_count
 Weight = float | Callable[[int], float]
 
 RATE = 0.03  # of the multiplier's logarithm a step, at a violation of the size of the limit
-GAIN = 10.0  # how strongly the present violation counts beside the past ones
+GAIN = 10.0  # how strongly the present violation counts besides the past ones
 SMOOTHING = 0.05  # of the running estimate that is compared with the limit
 STDERRS = 1.0  # the limit is kept with so many standard errors of that estimate to spare
 MULTIPLIERS = (1e-6, 1e6)
@@ -49,18 +49,13 @@ class annealed:  # noqa: N801  # used as a function, and an object so that it ca
         return self.weight * min(max((call - self.start) / self.steps, 0.0), 1.0)
 
 
-def checked_weight(weight: Any) -> Weight:
-    """Return the weight, a finite number of at least 0 or a function of the number of calls."""
-    return weight if callable(weight) else checked_number(weight, "weight")
-
-
-def checked_number(weight: Any, name: str) -> float:
-    """Return a weight as a float; raise where it is no finite number of at least 0."""
-    if isinstance(weight, bool) or not isinstance(weight, Real):
-        raise TypeError(f"{name} is a {type(weight).__name__}; expected a number or a function of the calls so far")
-    number = float(weight)
+def checked_number(value: Any, name: str) -> float:
+    """Return a number as a float; raise where it is not finite or below 0."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} is a {type(value).__name__}; expected a number")
+    number = float(value)
     if not 0 <= number < math.inf:
-        raise ValueError(f"{name} is {weight}; expected a finite number of at least 0. To raise use maximize=True")
+        raise ValueError(f"{name} is {value}; expected a finite number of at least 0")
     return number
 
 
@@ -68,9 +63,8 @@ def checked_number(weight: Any, name: str) -> float:
 class Limit:
     """A multiplier that keeps an estimate at most at ``bound``, or at least if ``sign`` is -1.
 
-    The present violation, in units of the bound, counts ``GAIN`` times beside the multiplier that the past has made; so
-    the pull ends as soon as the limit is kept with a margin, and an encoder without another loss stops there. The
-    multiplier grows only while the estimate does not come closer by itself.
+    The present violation, in units of the bound, counts ``GAIN`` times on top of the multiplier that the past has made;
+    so the pull ends once the limit is kept with a margin. It grows only while the estimate does not approach.
 
     Args:
         bound: The limit in nats.
@@ -121,11 +115,6 @@ class Limit:
             moved = self.multiplier * math.exp(RATE * violation)
             self.multiplier = min(max(moved, MULTIPLIERS[0]), MULTIPLIERS[1])
 
-    def state(self) -> list[float]:
-        """Everything that moves, as numbers."""
-        return [self.multiplier, self.mean, self.trend, self.variance, float(self.seen)]
-
-    def restore(self, state: list[float]) -> None:
-        """Take over what ``state`` gave."""
-        self.multiplier, self.mean, self.trend, self.variance, seen = state
-        self.seen = int(seen)
+    def state(self) -> dict[str, float]:
+        """Everything that moves, as numbers by name."""
+        return {name: getattr(self, name) for name in ("multiplier", "mean", "trend", "variance", "seen")}

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from numbers import Real
 from typing import Any, Self, TypeVar, final
 
 import torch
@@ -15,16 +14,18 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from infoknife.densities import Density
+from infoknife.densities.base import full_precision, generator_of
 from infoknife.estimators import MutualInformation
 from infoknife.inputs import check_count, check_whole, finite_rows, one_of, trusted
 from infoknife.regularizer.health import BELOW, DIVERGING, Health, RegularizerWarning
-from infoknife.regularizer.limits import Limit, Weight, checked_number, checked_weight
+from infoknife.regularizer.limits import Limit, Weight, checked_number
 
 PERIOD = 8  # rounds between two looks at fresh rows, where no limit asks for all of them
 SMOOTHING = 0.1  # of the running estimate and of the lag
 MORE, FEWER = 1e-2, 2.5e-3  # nats that a round gains on unseen rows, above and below which its steps double or halve
 WARN_EVERY = 1000  # rounds between two warnings of the same kind
 WARM = 200  # rounds before the estimator can be said to be behind
+RECORDED = ("steps", "calls", "estimate", "lag", "inner_steps", "skipped_rows", "skipped_steps")  # of a run
 FUSED = ("cpu", "cuda")  # devices on which Adam makes one pass over memory instead of ten
 
 Estimator = Density | MutualInformation
@@ -40,8 +41,8 @@ class Regularizer(nn.Module):
     parameters take a few steps. ``regularizer(z, s)`` is the term $\lambda\,\hat I(Z; S)$, or $\lambda\,\hat h(Z)$, in
     nats: its gradient reaches z and s alone. Either may come first, and ``retain_graph`` is never needed. Pass both the
     same batch, or ``step`` a batch of its own (the set $\mathcal E$ of Algorithm 1). A term that comes after ``step``
-    on the same rows is read by an estimator that has just learned from them, and is a little too large: by what one
-    round of steps gains, which ``health().lag`` bounds. The running ``estimate`` is always of rows not yet learned from.
+    on the same rows is a little too large, as the estimator has just learned from them: by what one round of steps
+    gains, which ``health().lag`` shows. The running ``estimate`` is always of rows not yet learned from.
 
     The number of inner steps per round follows the measured lag: every few rounds the estimator learns from half of
     the batch, and what that gains on the other half decides. Above 0.01 nats the number doubles, up to
@@ -103,20 +104,17 @@ class Regularizer(nn.Module):
         one_of("mode", mode, ("alternate", "joint"))
         self.estimator, self.mode, self.warn = estimator, mode, warn
         self.sign = -1 if maximize else 1
-        self.weight = checked_weight(weight)
+        self.weight = weight if callable(weight) else checked_number(weight, "weight")
         self.limit = _limit(at_most, at_least, maximize, self.weight)
-        lowers = self.sign > 0 if self.limit is None else self.limit.sign > 0
-        self.penalty = penalty and lowers and isinstance(estimator, MutualInformation)
+        self.penalty = penalty and not maximize and at_least is None
         self.min_inner_steps = check_count("inner_steps", inner_steps)
         self.max_inner_steps = max(self.min_inner_steps, check_count("max_inner_steps", max_inner_steps))
         if mode == "joint" and inner_steps != 1:
-            raise ValueError(
-                f"inner_steps is {inner_steps} with mode='joint'; expected 1: your optimiser makes the steps"
-            )
+            raise ValueError(f"inner_steps is {inner_steps} with mode='joint'; expected 1: your optimiser steps")
         self.optimizer = _optimizer(estimator, optimizer, lr, mode)
         self.inner_steps, self.lag, self.estimate = self.min_inner_steps, 0.0, math.nan
         self.steps = self.calls = self.skipped_rows = self.skipped_steps = 0
-        self._random = torch.Generator().manual_seed(_drawn(seed)).get_state()
+        self._random = generator_of(None if seed is None else check_whole("seed", seed)).get_state()
         self._warned: dict[str, int] = {}  # the round of the last warning of a kind
         self.register_load_state_dict_pre_hook(_take_dtype)  # type: ignore[no-untyped-call]
 
@@ -128,60 +126,38 @@ class Regularizer(nn.Module):
         training = self.training and torch.is_grad_enabled()
         if training and not any(isinstance(part, Tensor) and part.requires_grad for part in (z, s)):
             raise ValueError(
-                "z does not require a gradient, so that this term could not move anything; expected the encoder's "
-                "output. To measure alone use regularizer.measure(z, s)"
+                "z does not require a gradient; expected the encoder's output. To measure use regularizer.measure(z, s)"
             )
         rows, weight = self._rows(z, s), self._weight()
         self.calls += training
         if rows is None:
             return _nothing(z)
-        if self.training:
-            self._start(rows)
+        if self.training and not self.estimator.initialized:
+            self.initialize(*rows)
         with self._isolated(), trusted():
             still, guards = frozen(self.estimator), [self._guarded(row) for row in rows]
-            value: Tensor = still.penalty(*guards) if self._penalized(still) else still(*guards)
+            hides = self.penalty and isinstance(still, MutualInformation)
+            value: Tensor = still.penalty(*guards) if hides else still(*guards)  # type: ignore[operator]
         if not math.isfinite(value.item()):
             self.skipped_steps += 1
             return _nothing(z)
-        if self.limit is None:
-            return weight * self.sign * value
-        return weight * self.limit.sign * (value - self.limit.bound)
+        return weight * (self.sign * value if self.limit is None else self.limit.sign * (value - self.limit.bound))
 
     def step(self, z: Tensor, s: Any = None) -> Tensor:
         """Train the estimator alone, one round of inner steps on detached rows; return its loss on them before.
 
         With ``mode="joint"`` the gradients of one step are left in the estimator's parameters for your optimiser.
         """
-        rows = self._rows(z, s, count=True)
-        if rows is None:
-            self._end_round()
-            return torch.tensor(math.nan)
-        rows = tuple(row.detach() for row in rows)
-        self._start(rows)
-        with self._isolated(), trusted():
-            self._measure_fresh(rows)
-            self.estimator.observe(*rows)
-            loss = self._round(rows)
-        self._end_round()
-        return loss
+        loss = self._observed(z, s, self._round)
+        return torch.tensor(math.nan) if loss is None else loss
 
     def loss(self, z: Tensor, s: Any = None) -> Tensor:
         """Return the estimator's own loss, with a graph that reaches its parameters and never z or s.
 
-        For ``mode="joint"`` with a gradient scaler or a framework that wants one loss: add it to the network's. Like
-        ``step`` it observes the rows first.
+        For ``mode="joint"`` where one loss is wanted: add it to the network's. Like ``step`` it observes first.
         """
-        rows = self._rows(z, s, count=True)
-        if rows is None:
-            return torch.zeros((), requires_grad=True)
-        rows = tuple(row.detach() for row in rows)
-        self._start(rows)
-        with self._isolated(), trusted():
-            self._measure_fresh(rows)
-            self.estimator.observe(*rows)
-            loss = _loss(self.estimator, rows)
-        self._end_round()
-        return loss
+        loss = self._observed(z, s, partial(_loss, self.estimator))
+        return torch.zeros((), requires_grad=True) if loss is None else loss
 
     @torch.no_grad()
     def measure(self, z: Tensor, s: Any = None) -> float:
@@ -196,7 +172,7 @@ class Regularizer(nn.Module):
         if rows is None:
             raise ValueError("z has no row that is finite; expected some to start from. Look at the encoder's output")
         with self._isolated():
-            self.estimator.initialize(*(row.detach() for row in rows), seed=_drawn(None))
+            self.estimator.initialize(*(row.detach() for row in rows))
         self.inner_steps, self.lag, self.estimate = self.min_inner_steps, 0.0, math.nan
         if self.optimizer is not None:
             self.optimizer.state.clear()
@@ -207,14 +183,8 @@ class Regularizer(nn.Module):
         dims = (getattr(self.estimator, name, None) for name in ("dim", "x_dim", "y_dim"))
         size, entropy = DIVERGING * min(d for d in dims if d), isinstance(self.estimator, Density)
         return Health(
-            steps=self.steps,
-            calls=self.calls,
-            estimate=self.estimate,
-            lag=self.lag,
-            inner_steps=self.inner_steps,
+            **{name: getattr(self, name) for name in RECORDED},
             outliers=self.estimator.outliers,
-            skipped_rows=self.skipped_rows,
-            skipped_steps=self.skipped_steps,
             weight=self._weight(),
             diverging=self.estimate < -size if entropy else abs(self.estimate) > size,
             negative=not entropy and self.estimate < BELOW,
@@ -224,8 +194,7 @@ class Regularizer(nn.Module):
         """Return what a run goes on with besides the parameters, as bytes; no rows of z or s are in it."""
         state = {
             "optimizer": None if self.optimizer is None else self.optimizer.state_dict(),
-            "counts": [self.steps, self.calls, self.skipped_rows, self.skipped_steps, self.inner_steps],
-            "numbers": [self.lag, self.estimate],
+            "recorded": {name: getattr(self, name) for name in RECORDED},
             "limit": None if self.limit is None else self.limit.state(),
             "random": self._random,
         }
@@ -236,26 +205,40 @@ class Regularizer(nn.Module):
     def set_extra_state(self, bytes_: Tensor) -> None:
         """Take over what ``get_extra_state`` returned."""
         state = torch.load(io.BytesIO(bytes_.cpu().numpy().tobytes()), weights_only=True)
-        if "numbers" not in state:
+        if "recorded" not in state:
             raise ValueError("the checkpoint of this regularizer was written by infoknife 0.1; train it again with 0.2")
         if self.optimizer is not None and state["optimizer"] is not None:
             self.optimizer.load_state_dict(state["optimizer"])
-        self.steps, self.calls, self.skipped_rows, self.skipped_steps, self.inner_steps = state["counts"]
-        self.lag, self.estimate = state["numbers"]
+        for name, value in state["recorded"].items():
+            setattr(self, name, value)
         self._random = state["random"].cpu()
         if self.limit is not None and state["limit"] is not None:
-            self.limit.restore(state["limit"])
+            vars(self.limit).update(state["limit"])
 
     def extra_repr(self) -> str:
         """Mode and aim, for ``repr``."""
-        if self.limit is not None:
-            return f"mode={self.mode!r}, {'at_most' if self.limit.sign > 0 else 'at_least'}={self.limit.bound}"
-        return f"mode={self.mode!r}, maximize={self.sign < 0}, weight={self.weight}"
+        limit, plain = self.limit, f"maximize={self.sign < 0}, weight={self.weight}"
+        aim = plain if limit is None else f"{'at_most' if limit.sign > 0 else 'at_least'}={limit.bound}"
+        return f"mode={self.mode!r}, {aim}"
+
+    def _observed(self, z: Tensor, s: Any, learn: Callable[[Rows], Tensor]) -> Tensor | None:
+        """Measure fresh rows, let the estimator observe them and learn; None if there are none."""
+        loss, rows = None, self._rows(z, s, count=True)
+        if rows is not None:
+            rows = tuple(row.detach() for row in rows)
+            if not self.estimator.initialized:
+                self.initialize(*rows)
+            with self._isolated(), trusted():
+                self._measure_fresh(rows)
+                self.estimator.observe(*rows)
+                loss = learn(rows)
+        self._end_round()
+        return loss
 
     def _round(self, rows: Rows) -> Tensor:
         """Take the inner steps of a round, on half of the rows at times to see what that gains on the others."""
         if self.mode == "joint":
-            return self._learn(rows)[0]
+            return self._learn(rows)
         if self.steps % PERIOD == 0 and len(rows[0]) >= 4:
             self._measure_lag(rows)
         loss = self._descend(rows)
@@ -271,38 +254,31 @@ class Regularizer(nn.Module):
             self._descend(seen)
         with torch.no_grad():
             gain = (before - _loss(self.estimator, unseen)).item()
-        if not math.isfinite(gain):
-            return
-        self.lag += SMOOTHING * (gain - self.lag)
-        if gain > MORE:
-            self.inner_steps = min(2 * self.inner_steps, self.max_inner_steps)
-        elif gain < FEWER:
-            self.inner_steps = max(self.inner_steps // 2, self.min_inner_steps)
+        if math.isfinite(gain):
+            self.lag += SMOOTHING * (gain - self.lag)
+            steps = self.inner_steps * 2 if gain > MORE else self.inner_steps // 2 if gain < FEWER else self.inner_steps
+            self.inner_steps = min(max(steps, self.min_inner_steps), self.max_inner_steps)
 
     def _descend(self, rows: Rows) -> Tensor:
-        """A step of the estimator's optimiser, unless something is not finite; no gradient stays behind."""
-        loss, learned = self._learn(rows)
-        if learned and self.optimizer is not None:
-            self.optimizer.step()
+        """A step of the estimator's optimiser; no gradient stays behind."""
+        loss = self._learn(rows)
+        if self.optimizer is not None:
+            self.optimizer.step()  # which leaves parameters without a gradient alone
         self.estimator.zero_grad(set_to_none=True)
         return loss
 
     @torch.enable_grad()
-    def _learn(self, rows: Rows) -> tuple[Tensor, bool]:
+    def _learn(self, rows: Rows) -> Tensor:
         """Leave gradients of the estimator's loss; none where they or the loss are not finite."""
         loss = _loss(self.estimator, rows)
-        if not loss.requires_grad:
-            return loss.detach(), False
-        loss.backward()
-        sums = [parameter.grad.sum() for parameter in self.estimator.parameters() if parameter.grad is not None]
-        if math.isfinite(torch.stack([loss.detach(), *sums]).sum().item()):
-            return loss.detach(), True
-        self.skipped_steps += 1
-        self.estimator.zero_grad(set_to_none=True)
-        return loss.detach(), False
-
-    def _penalized(self, still: Estimator) -> bool:
-        return self.penalty and isinstance(still, MutualInformation)
+        if loss.requires_grad:
+            with full_precision(loss.device.type):  # gradients too
+                loss.backward()
+            sums = [parameter.grad.sum() for parameter in self.estimator.parameters() if parameter.grad is not None]
+            if not math.isfinite(torch.stack([loss.detach(), *sums]).sum().item()):
+                self.skipped_steps += 1
+                self.estimator.zero_grad(set_to_none=True)
+        return loss.detach()
 
     def _guarded(self, rows: Tensor) -> Tensor:
         """The same rows (N, ...); one whose gradient is not finite gets none."""
@@ -317,16 +293,11 @@ class Regularizer(nn.Module):
         if s is None and isinstance(self.estimator, MutualInformation):
             raise ValueError("s is missing; expected one row of it for each of z, as the estimator measures I(z; s)")
         rows = [row for row in self.estimator.shaped(z, s, ("z", "s")) if row is not None]
-        classes = (None, self.estimator.classes)
-        finite = finite_rows(*zip(rows, ("z", "s"), classes, strict=False))
+        finite = finite_rows(*zip(rows, ("z", "s"), (None, self.estimator.classes), strict=False))
         if finite is None:
             return tuple(rows)
         self.skipped_rows += int((~finite).sum()) if count else 0
         return tuple(row[finite] for row in rows) if bool(finite.any()) else None
-
-    def _start(self, rows: Rows) -> None:
-        if not self.estimator.initialized:
-            self.initialize(*rows)
 
     def _measure_fresh(self, rows: Rows) -> None:
         """Measure rows that nothing was learned from yet, at times or for a limit always."""
@@ -354,35 +325,26 @@ class Regularizer(nn.Module):
             last = self._warned.get(kind, -WARN_EVERY)
             if self.steps - last >= WARN_EVERY and (kind != "behind" or self.steps >= WARM):
                 self._warned[kind] = self.steps
-                warnings.warn(f"regularizer, round {self.steps}: {message}", RegularizerWarning, stacklevel=3)
+                warnings.warn(f"regularizer, round {self.steps}: {message}", RegularizerWarning, stacklevel=4)
 
     @contextmanager
     def _isolated(self) -> Iterator[None]:
         """Let the estimator learn, and draw from a generator of its own, inside."""
-        outside, was = torch.get_rng_state(), self.estimator.training
-        torch.set_rng_state(self._random)
-        if not was:
+        was = self.estimator.training
+        with torch.random.fork_rng(devices=()):
+            torch.set_rng_state(self._random)
             self.estimator.train()
-        try:
-            yield
-        finally:
-            self._random = torch.get_rng_state()
-            torch.set_rng_state(outside)
-            if not was:
-                self.estimator.eval()
+            try:
+                yield
+            finally:
+                self._random = torch.get_rng_state()
+                self.estimator.train(was)
 
 
 def frozen(module: Module) -> Module:
     """Return a module in evaluation mode with copies of the parameters, which need no gradient and nobody moves.
 
     What is computed with it can be differentiated later, even by parts that compute again in the backward pass.
-
-    Example:
-        >>> layer = nn.Linear(2, 2)
-        >>> still = frozen(layer)
-        >>> _ = nn.init.zeros_(layer.bias)
-        >>> still.training, still.bias.requires_grad, bool((still.bias != layer.bias).any())
-        (False, False, True)
     """
     twin = copy.copy(module)
     twin.__dict__ = {**module.__dict__, "training": False}
@@ -414,41 +376,39 @@ def _optimizer(
     if mode == "joint":
         if optimizer is not None or lr is not None:
             raise ValueError(
-                "optimizer or lr is set with mode='joint'; expected neither: your one optimiser holds the "
-                "regularizer's parameters as well. Use mode='alternate' for an optimiser of its own"
+                "optimizer or lr is set with mode='joint'; expected neither, as your optimiser moves both. Use "
+                "mode='alternate' for an optimiser of its own"
             )
         return None
     if isinstance(optimizer, Optimizer):
-        return _own(optimizer, estimator, lr)
+        _check_own(optimizer, estimator, lr)
+        return optimizer
     if optimizer is not None and not callable(optimizer):
         raise TypeError(f"optimizer is {optimizer!r}; expected a class such as torch.optim.Adam, or a built optimizer")
-    rate: Any = estimator.rate if lr is None else lr
-    if isinstance(rate, bool) or not isinstance(rate, Real):
-        raise TypeError(f"lr is {rate!r}; expected a number")
-    if not 0 < float(rate) < math.inf:
-        raise ValueError(f"lr is {rate}; expected a finite number above 0")
-    groups = getattr(estimator, "parameter_groups", None)
-    params = groups(rate) if callable(groups) else [{"params": list(estimator.parameters()), "lr": rate}]
-    held = [parameter for group in params for parameter in group["params"]]
-    if not held:
+    rate = estimator.rate if lr is None else checked_number(lr, "lr")
+    if rate == 0:
+        raise ValueError("lr is 0; expected a number above 0")
+    if next(estimator.parameters(), None) is None:
         return None
+    groups: Any = [{"params": list(estimator.parameters()), "lr": rate}]
+    if isinstance(estimator, MutualInformation):
+        groups = estimator.parameter_groups(rate)
     if optimizer is not None:
-        return optimizer(params, lr=rate)
-    return torch.optim.Adam(params, lr=rate, fused=all(parameter.device.type in FUSED for parameter in held))
+        return optimizer(groups, lr=rate)
+    return torch.optim.Adam(groups, lr=rate, fused=all(p.device.type in FUSED for p in estimator.parameters()))
 
 
-def _own(optimizer: Optimizer, estimator: nn.Module, lr: float | None) -> Optimizer:
-    """A built optimiser, if it holds parameters of the estimator alone."""
+def _check_own(optimizer: Optimizer, estimator: nn.Module, lr: float | None) -> None:
+    """Raise where a built optimiser holds parameters that are not the estimator's."""
     if lr is not None:
         raise ValueError(f"lr is {lr} besides a built optimizer, which has its own; leave one of them out")
     own = set(estimator.parameters())
     foreign = sum(parameter not in own for group in optimizer.param_groups for parameter in group["params"])
     if foreign:
         raise ValueError(
-            f"optimizer holds {foreign} parameters that are not the estimator's, and would move them in the inner "
-            "step; expected one built from estimator.parameters() alone, or mode='joint' for one optimiser over both"
+            f"optimizer holds {foreign} parameters that are not the estimator's; expected one built from its "
+            "parameters alone, or mode='joint' for one optimiser over both"
         )
-    return optimizer
 
 
 def _limit(at_most: float | None, at_least: float | None, maximize: bool, weight: Weight) -> Limit | None:
@@ -456,23 +416,16 @@ def _limit(at_most: float | None, at_least: float | None, maximize: bool, weight
         return None
     if (at_most is not None and at_least is not None) or maximize:
         raise ValueError(
-            f"at_most is {at_most}, at_least is {at_least} and maximize is {maximize}; expected one limit, which says "
-            "itself where to go. Use two regularizers for two limits"
+            f"at_most is {at_most}, at_least is {at_least} and maximize is {maximize}; use two regularizers"
         )
     if callable(weight) or weight == 0:
-        raise ValueError(
-            "weight is a schedule or 0 besides a limit; expected a positive number, where the multiplier starts"
-        )
+        raise ValueError("weight is a schedule or 0 besides a limit; expected a positive number, the first multiplier")
     return Limit(at_most, 1, weight) if at_most is not None else Limit(at_least, -1, weight)
 
 
 def _nothing(z: Tensor) -> Tensor:
     """Zero, with a gradient of zero."""
     return torch.where(torch.isfinite(z), z, 0.0).sum() * 0.0
-
-
-def _drawn(seed: int | None) -> int:
-    return int(torch.randint(2**62, ())) if seed is None else check_whole("seed", seed)
 
 
 def _take_dtype(regularizer: Any, state: dict[str, Any], prefix: str, *_: Any) -> None:

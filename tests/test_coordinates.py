@@ -1,0 +1,536 @@
+"""Coordinates: exact log-determinants, what they follow, and what does not disturb them."""
+
+import copy
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from infoknife.coordinates import (
+    FAR,
+    MEMORY,
+    Features,
+    Identity,
+    Moments,
+    RankNormal,
+    Regression,
+    Standardize,
+    Transform,
+    Whiten,
+    precision_factor,
+    shrink_correlations,
+    shrunk,
+)
+
+D, F = 3, 2
+Make = Callable[[], Transform]
+MAPS: dict[str, Make] = {
+    "identity": lambda: Identity(D),
+    "standardize": lambda: Standardize(D),
+    "standardize, moving": lambda: Standardize(D, steady=False),
+    "whiten": lambda: Whiten(D),
+    "regression": lambda: Regression(D, F),
+    "regression, moving": lambda: Regression(D, F, steady=False),
+    "ranks": lambda: RankNormal(D),
+}
+FOLLOWING = tuple(name for name in MAPS if name != "identity")
+AFFINE = tuple(name for name in FOLLOWING if name != "ranks")
+every = pytest.mark.parametrize("name", MAPS)
+following = pytest.mark.parametrize("name", FOLLOWING)
+affine = pytest.mark.parametrize("name", AFFINE)
+
+
+def pairs(n: int, seed: int = 0, dtype: torch.dtype = torch.double) -> tuple[Tensor, Tensor]:
+    """Rows x (n, D) that depend on features phi (n, F), correlated and skewed."""
+    generator = torch.Generator().manual_seed(seed)
+    phi, noise = (torch.randn(n, d, generator=generator, dtype=torch.double) for d in (F, D))
+    x = noise.cumsum(1) + 0.3 * noise.square() + phi @ torch.tensor([[1.0, 0.0, 2.0], [0.5, -1.0, 0.0]]).double()
+    return (x + torch.tensor([3.0, 0.0, -5.0])).to(dtype), phi.to(dtype)
+
+
+def call(transform: Transform, x: Tensor, phi: Tensor) -> tuple[Tensor, Tensor]:
+    """Map, with the condition where it is looked at; the log-determinant for each row."""
+    u, log_det = transform(x, phi)
+    return u, log_det.expand(len(x))
+
+
+def seen(transform: Transform, *batches: tuple[Tensor, Tensor]) -> Transform:
+    for x, phi in batches:
+        transform.observe(x, phi)
+    return transform
+
+
+def outliers(transform: Transform) -> float:
+    counted = transform if isinstance(transform, RankNormal) else transform.moments
+    assert isinstance(counted, RankNormal | Moments)
+    return counted.outliers.item()
+
+
+def parts(transform: Transform, n: int = 500) -> list[Tensor]:
+    """What a map does to some fixed rows."""
+    return [*call(transform, *pairs(n, seed=77))]
+
+
+@pytest.mark.parametrize("name", MAPS)
+@given(st.integers(0, 2**31), st.floats(-6, 6))
+def test_log_determinants_are_those_of_autograd(name: str, seed: int, log_scale: float) -> None:
+    x, phi = pairs(200, seed)
+    x = x * 10**log_scale
+    transform = MAPS[name]().double().initialize(x, phi)
+    rows, given = 3 * x[:4], phi[:4]  # some of them beyond the outermost knots
+    u, log_det = call(transform, rows, given)
+    for n in range(len(rows)):
+        jacobian: Tensor = torch.autograd.functional.jacobian(
+            lambda row, n=n: transform(row[None], given[n : n + 1])[0][0], rows[n]
+        )
+        torch.testing.assert_close(log_det[n], torch.linalg.slogdet(jacobian)[1], atol=1e-8, rtol=1e-8)
+    torch.testing.assert_close(transform.inverse(u, given), rows, atol=1e-6 * 10**log_scale, rtol=1e-6)
+
+
+@every
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_precision_follows_the_rows(name: str, dtype: torch.dtype) -> None:
+    x, phi = pairs(300, dtype=dtype)
+    transform = MAPS[name]().to(dtype).initialize(x, phi)
+    u, log_det = transform(x, phi)
+    assert u.dtype == log_det.dtype == transform.inverse(u, phi).dtype == dtype
+    rounding = 1e-4 if dtype == torch.float32 else 1e-7
+    torch.testing.assert_close(transform.inverse(u, phi), x, atol=rounding, rtol=rounding)
+    expected = parts(MAPS[name]().double().initialize(x.double(), phi.double()))
+    torch.testing.assert_close(parts(transform), expected, atol=1e-3, rtol=1e-3)
+
+
+def test_a_change_of_precision_leaves_the_statistics() -> None:
+    transform = Whiten(D).initialize(pairs(300)[0])
+    before = transform.moments.covariance
+    assert torch.equal(transform.half().float().moments.covariance, before)
+
+
+@following
+def test_initialize_is_reset_and_observe(name: str) -> None:
+    old = seen(MAPS[name]().double(), *(pairs(100, seed) for seed in range(3)))
+    old.reset()
+    seen(old, pairs(200, 9))
+    fresh = MAPS[name]().double()
+    x, phi = pairs(200, 9)
+    again = seen(MAPS[name]().double(), pairs(50, 3)).initialize(x, phi)
+    expected = fresh.initialize(x, phi).state_dict()
+    for transform in (old, again):
+        for key, value in transform.state_dict().items():
+            assert torch.equal(value, expected[key]), key
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_batches_are_all_rows_at_once(full: bool) -> None:
+    x = pairs(6000)[0]
+    moments = Moments(D, full)
+    for batch in x.split(100):
+        moments.observe(batch)
+    covariance = x.T.cov(correction=0)
+    unit = moments.unit
+    torch.testing.assert_close(moments.origin + unit * moments.mean, x.mean(0))
+    expected = covariance / unit / unit[:, None] if full else covariance.diagonal() / unit.square()
+    torch.testing.assert_close(moments.covariance, expected)
+    assert moments.effective_rows.item() == pytest.approx(6000)
+    assert moments.outliers == 0
+
+
+def test_old_rows_fade() -> None:
+    moments, generator = Moments(1), torch.Generator().manual_seed(0)
+    for _ in range(MEMORY // 128):
+        moments.observe(torch.randn(128, 1, generator=generator))
+    for _ in range(MEMORY // 128):
+        moments.observe(torch.randn(128, 1, generator=generator) + 1)
+    mean = (moments.origin + moments.unit * moments.mean).item()
+    assert mean == pytest.approx(1 - math.exp(-1), abs=0.03)  # one memory later
+    for _ in range(5 * MEMORY // 128):
+        moments.observe(torch.randn(128, 1, generator=generator))
+    assert MEMORY < moments.effective_rows.item() < 2 * MEMORY
+
+
+@pytest.mark.parametrize("name", ["standardize", "whiten", "regression"])
+def test_steady_maps_stay_while_the_data_stay(name: str) -> None:
+    transform = seen(MAPS[name]().double(), pairs(4000, 999))
+    before = parts(transform)
+    moved = 0
+    for seed in range(100):
+        seen(transform, pairs(128, seed))
+        moved += not torch.equal(parts(transform)[0], before[0])
+        before = parts(transform)
+    assert moved <= 1
+    for seed in range(300):
+        x, phi = pairs(128, seed)
+        seen(transform, (2 * x + 1, phi))
+    assert not torch.equal(parts(transform)[0], before[0])
+    x, phi = pairs(4000, 500)
+    u, _ = transform(2 * x + 1, phi)
+    assert (u.mean(0).abs() < 0.3).all()
+    assert (u.std(0) - 1).abs().max() < 0.2
+
+
+@following
+def test_moving_maps_follow_data_that_move(name: str) -> None:
+    """Fifty times the scale, and another place: followed within a few memories."""
+    transform = seen(MAPS[name]().double(), pairs(1000, 999))
+    for seed in range(400):
+        x, phi = pairs(128, seed)
+        seen(transform, (50 * x - 100, phi))
+    x, phi = pairs(4000, 500)
+    u, _ = transform(50 * x - 100, phi)
+    assert u.mean(0).abs().max() < 0.1
+    assert (u.std(0) - 1).abs().max() < 0.1
+
+
+HOSTILE: dict[str, Callable[[Tensor], Tensor]] = {
+    "constant": lambda x: torch.cat([x[:, :2], torch.full_like(x[:, :1], 4.2)], 1),
+    "all constant": lambda x: torch.full_like(x, -1e5),
+    "zero": torch.zeros_like,
+    "duplicated": lambda x: x[:, [0, 1, 1]],
+    "sum": lambda x: torch.cat([x[:, :2], x[:, :1] + x[:, 1:2]], 1),
+    "normalised": lambda x: torch.nn.functional.layer_norm(x, (D,)),
+    "two rows": lambda x: x[:2],
+    "one row": lambda x: x[:1],
+    "rounded": lambda x: x.round(),
+    "rare": lambda x: torch.where(torch.arange(len(x))[:, None] % 97 == 0, x, 0.0),
+    "far away": lambda x: x + 1e6,
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("kind", HOSTILE)
+@every
+def test_degenerate_rows_have_finite_answers(name: str, kind: str, dtype: torch.dtype) -> None:
+    x, phi = pairs(300, dtype=dtype)
+    bad = HOSTILE[kind](x)
+    phi = phi[: len(bad)]
+    transform = MAPS[name]().to(dtype).initialize(bad, phi)
+    for batch in (bad, bad, x[: len(bad)]):
+        rows = batch.clone().requires_grad_()
+        u, log_det = call(transform, rows, phi)
+        (gradient,) = torch.autograd.grad(u.sum() + log_det.sum(), rows, allow_unused=True)
+        assert u.isfinite().all()
+        assert log_det.isfinite().all()
+        assert gradient.isfinite().all()
+        seen(transform, (batch, phi))
+    assert all(value.isfinite().all() for value in transform.state_dict().values())
+
+
+def test_the_residual_of_what_the_condition_tells_is_finite() -> None:
+    phi = pairs(300)[1]
+    x = torch.cat([phi, phi[:, :1]], 1)  # nothing is left
+    u, log_det = Regression(D, F).double().initialize(x, phi)(x, phi)
+    assert u.isfinite().all()
+    assert math.isfinite(log_det.item())
+
+
+@pytest.mark.parametrize("size", [1e3, 1e6, 1e12, 1e30])
+@pytest.mark.parametrize("first", [True, False])
+@following
+def test_one_row_far_outside_hardly_moves_the_map(name: str, first: bool, size: float) -> None:
+    disturbed, plain = MAPS[name]().float(), MAPS[name]().float()
+    for seed in range(20):
+        x, phi = pairs(128, seed, torch.float)
+        seen(plain, (x, phi))
+        if seed == (0 if first else 10):
+            x = x.clone()
+            x[5] = x[5] * size
+        seen(disturbed, (x, phi))
+    x, phi = pairs(500, 77, torch.float)
+    for got, expected in zip(call(disturbed, x, phi), call(plain, x, phi), strict=True):
+        assert (got - expected).abs().median() < 0.25
+    assert outliers(disturbed) == 1
+    assert outliers(plain) == 0
+
+
+@following
+def test_rows_that_are_not_finite_are_left_out_and_counted(name: str) -> None:
+    x, phi = pairs(200)
+    holes = x.clone()
+    holes[3, 0], holes[9, 2], holes[11] = math.nan, math.inf, -math.inf
+    whole = holes.isfinite().all(1)
+    one, other = MAPS[name]().double(), MAPS[name]().double()
+    for n in range(2):
+        seen(one, (holes, phi) if n == 1 else (x, phi))
+        seen(other, (x[whole], phi[whole]) if n == 1 else (x, phi))
+    torch.testing.assert_close(parts(one), parts(other))
+    before = parts(one)
+    seen(one, (torch.full_like(x, math.nan), phi))
+    torch.testing.assert_close(parts(one), before)
+    assert outliers(one) == 203
+
+
+def test_a_first_batch_without_any_finite_row_is_no_start() -> None:
+    for name in FOLLOWING:
+        x, phi = pairs(200)
+        one = seen(MAPS[name]().double(), (x * math.nan, phi), (x, phi))
+        torch.testing.assert_close(parts(one), parts(seen(MAPS[name]().double(), (x, phi))))
+
+
+@following
+def test_observing_does_not_disturb_a_pending_backward_pass(name: str) -> None:
+    transform = MAPS[name]().double().initialize(*pairs(200))
+    rows = pairs(50, 1)[0].requires_grad_()
+    phi = pairs(50, 1)[1]
+    u, log_det = call(transform, rows, phi)
+    (expected,) = torch.autograd.grad((u.square().sum() + log_det.sum()), rows, retain_graph=True)
+    seen(transform, *(pairs(200, seed) for seed in range(3)))
+    (u.square().sum() + log_det.sum()).backward()
+    assert rows.grad is not None
+    assert torch.equal(rows.grad, expected)
+
+
+@following
+def test_buffers_carry_no_graph(name: str) -> None:
+    x, phi = pairs(100)
+    transform = seen(MAPS[name]().double(), (x.requires_grad_(), phi.requires_grad_()))
+    assert not any(value.requires_grad for value in transform.buffers())
+
+
+@following
+def test_mapping_changes_nothing(name: str) -> None:
+    transform = MAPS[name]().double().initialize(*pairs(100))
+    before = copy.deepcopy(transform.state_dict())
+    x, phi = pairs(50, 1)
+    transform.inverse(transform(x, phi)[0], phi)
+    assert all(torch.equal(value, before[key]) for key, value in transform.state_dict().items())
+
+
+@following
+def test_state_dictionaries_go_round(name: str) -> None:
+    one, other = MAPS[name]().double(), MAPS[name]().double()
+    seen(one, pairs(100), pairs(100, 1))
+    other.load_state_dict(copy.deepcopy(one.state_dict()))
+    for transform in (one, other):
+        seen(transform, pairs(100, 2))
+    assert all(torch.equal(value, other.state_dict()[key]) for key, value in one.state_dict().items())
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e6])
+@following
+def test_units_do_not_matter(name: str, scale: float) -> None:
+    plain, scaled = MAPS[name]().double(), MAPS[name]().double()
+    for seed in range(3):
+        x, phi = pairs(200, seed)
+        seen(plain, (x, phi))
+        seen(scaled, (scale * x, phi))
+    x, phi = pairs(100, 5)
+    (u, log_det), (v, log_det_scaled) = call(plain, x, phi), call(scaled, scale * x, phi)
+    torch.testing.assert_close(u, v, atol=1e-7, rtol=1e-7)
+    torch.testing.assert_close(log_det - D * math.log(scale), log_det_scaled, atol=1e-7, rtol=1e-7)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e20, 1e30])
+@following
+def test_the_ends_of_single_precision(name: str, scale: float) -> None:
+    plain, scaled = MAPS[name](), MAPS[name]()
+    for seed in range(3):
+        x, phi = pairs(200, seed, torch.float)
+        seen(plain, (x, phi))
+        seen(scaled, (scale * x, phi))
+    x, phi = pairs(100, 5, torch.float)
+    (u, log_det), (v, log_det_scaled) = call(plain, x, phi), call(scaled, scale * x, phi)
+    torch.testing.assert_close(u, v, atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(log_det - D * math.log(scale), log_det_scaled, atol=1e-3, rtol=1e-4)
+    torch.testing.assert_close(scaled.inverse(v, phi) / scale, x, atol=1e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_units_of_the_condition_do_not_matter(scale: float) -> None:
+    x, phi = pairs(300, dtype=torch.float)
+    features = Features(F)
+    features.observe(phi * scale)
+    plain = Features(F)
+    plain.observe(phi)
+    torch.testing.assert_close(features(phi * scale), plain(phi), atol=1e-3, rtol=1e-3)
+    u, _ = Regression(D, F).initialize(x, phi * scale)(x, phi * scale)
+    torch.testing.assert_close(u, Regression(D, F).initialize(x, phi)(x, phi)[0], atol=1e-3, rtol=1e-3)
+
+
+def test_whitened_rows_have_no_correlations() -> None:
+    x = pairs(5000)[0]
+    u, _ = Whiten(D).double().initialize(x)(x)
+    torch.testing.assert_close(u.T.cov(correction=0), torch.eye(D).double(), atol=5e-3, rtol=0)
+    torch.testing.assert_close(u.mean(0), torch.zeros(D).double(), atol=1e-9, rtol=0)
+
+
+def test_regression_is_least_squares() -> None:
+    x, phi = pairs(20_000)
+    transform = Regression(D, F).double().initialize(x, phi)
+    design = torch.cat([phi, torch.ones(len(phi), 1)], 1)
+    expected = torch.linalg.lstsq(design, x).solution
+    torch.testing.assert_close(transform.slope, expected[:F], atol=2e-3, rtol=2e-3)
+    torch.testing.assert_close(transform.shift, expected[F], atol=2e-3, rtol=2e-3)
+    rest = x - design @ expected
+    u, log_det = transform(x, phi)
+    torch.testing.assert_close(u.T.cov(correction=0), torch.eye(D).double(), atol=1e-2, rtol=0)
+    assert log_det.item() == pytest.approx(-0.5 * torch.logdet(rest.T.cov(correction=0)).item(), abs=5e-3)
+
+
+@pytest.mark.parametrize(("dim", "features", "rows"), [(10, 40, 2000), (20, 20, 2000), (3, 2, 500)])
+def test_a_condition_that_tells_nothing_has_no_slope(dim: int, features: int, rows: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    zero = 0
+    for _ in range(10):
+        x, phi = (torch.randn(rows, d, generator=generator) for d in (dim, features))
+        transform = Regression(dim, features).initialize(x, phi)
+        zero += not transform.slope.any()
+        assert abs((transform.log_det - Whiten(dim).initialize(x).log_det).item()) < 0.02
+    assert zero >= 5
+
+
+@pytest.mark.parametrize("rho", [0.1, 0.5, 0.9, 0.99])
+def test_the_information_of_gaussian_pairs_is_the_difference_of_log_determinants(rho: float) -> None:
+    generator, dim = torch.Generator().manual_seed(0), 5
+    phi, noise = torch.randn(2, 40_000, dim, generator=generator, dtype=torch.double)
+    x = rho * phi + math.sqrt(1 - rho * rho) * noise
+    with_condition = Regression(dim, dim).double().initialize(x, phi).log_det
+    truth = -0.5 * dim * math.log(1 - rho * rho)
+    assert (with_condition - Whiten(dim).double().initialize(x).log_det).item() == pytest.approx(truth, abs=0.03)
+
+
+def test_without_a_condition_a_regression_whitens() -> None:
+    x = pairs(300)[0]
+    one, other = Regression(D, 0).double().initialize(x), Whiten(D).double().initialize(x)
+    assert torch.equal(one(x)[0], other(x)[0])
+
+
+def test_precision_factors_undo_covariances() -> None:
+    x = pairs(1000)[0]
+    covariance = x.T.cov() * torch.tensor([1.0, 1e-4, 1e4]) * torch.tensor([[1.0], [1e-4], [1e4]])
+    L, log_det = precision_factor(covariance, None)
+    torch.testing.assert_close(L @ covariance @ L.T, torch.eye(D).double(), atol=1e-8, rtol=0)
+    assert not L.triu(1).any()
+    assert log_det.item() == pytest.approx(-0.5 * torch.logdet(covariance).item())
+    for broken in (torch.zeros(2, 2), torch.ones(2, 2), torch.full((2, 2), math.nan), -torch.eye(2)):
+        assert precision_factor(broken.double(), 10.0)[0].isfinite().all()
+
+
+def test_shrinkage_against_the_formula() -> None:
+    """Chen et al. (2010), equation 23, for a matrix of trace d."""
+    generator, d, n = torch.Generator().manual_seed(0), 6, 50
+    correlation = torch.randn(n, d, generator=generator, dtype=torch.double).T.corrcoef()
+    square = (correlation @ correlation).trace().item()
+    rate = ((1 - 2 / d) * square + d**2) / ((n + 1 - 2 / d) * (square - d**2 / d))
+    expected = (1 - min(rate, 1.0)) * correlation + min(rate, 1.0) * torch.eye(d).double()
+    torch.testing.assert_close(shrunk(correlation, n), expected)
+    torch.testing.assert_close(shrunk(correlation, 1e12), correlation)
+    assert torch.equal(shrunk(torch.eye(d), 10), torch.eye(d))
+
+
+@given(st.floats(0, 1), st.integers(1, 50), st.integers(1, 50), st.floats(60, 1e6))
+def test_shrunk_correlations_against_the_formula(s: float, features: int, dim: int, rows: float) -> None:
+    beta, noise = min(features, dim) / max(features, dim), math.sqrt(max(features, dim) / rows)
+    y = s / noise
+    shrunk_y = math.sqrt(max((y * y - beta - 1) ** 2 - 4 * beta, 0)) / y if y > 1 + math.sqrt(beta) else 0.0
+    expected = s - (s - shrunk_y * noise) * (1 - s * s) if shrunk_y > 0 else 0.0
+    got = shrink_correlations(torch.tensor([s]).double(), features, dim, rows).item()
+    assert got == pytest.approx(expected, abs=1e-6)
+    assert 0 <= got < 1
+
+
+def test_shrunk_correlations_come_closer_to_the_truth() -> None:
+    generator, d, n = torch.Generator().manual_seed(0), 20, 400
+    truth, plain, better = torch.tensor([0.8, 0.5, *[0.0] * (d - 2)]).double(), 0.0, 0.0
+    for _ in range(5):
+        a, noise = torch.randn(2, n, d, generator=generator, dtype=torch.double)
+        cross = a.T @ (truth * a + (1 - truth**2).sqrt() * noise) / n
+        U, s, Vh = torch.linalg.svd(cross)
+        plain += (cross - truth.diag()).square().sum().item()
+        better += ((U * shrink_correlations(s, d, d, n)) @ Vh - truth.diag()).square().sum().item()
+    assert better < 0.3 * plain
+
+
+def test_ranks_go_through_the_quantiles() -> None:
+    x = torch.randn(10_000, 1, generator=torch.Generator().manual_seed(0), dtype=torch.double).exp()
+    transform = RankNormal(1).double().initialize(x)
+    u, _ = transform(x)
+    expected = torch.quantile(x.flatten(), torch.special.ndtr(transform.normal))
+    torch.testing.assert_close(transform.quantiles[0], expected, rtol=5e-3, atol=5e-3)
+    torch.testing.assert_close(transform(transform.quantiles.T)[0].flatten(), transform.normal, atol=1e-6, rtol=0)
+    assert u.mean().abs() < 0.02
+    assert (u.std() - 1).abs() < 0.03
+    assert (u.flatten()[x.flatten().argsort()].diff() > 0).all()
+
+
+@pytest.mark.parametrize("power", [1, 3, 5])
+def test_ranks_forget_monotone_maps(power: int) -> None:
+    x = torch.randn(4000, 1, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+    u, v = (RankNormal(1).double().initialize(rows)(rows)[0] for rows in (x, x**power))
+    assert (u - v)[(u.abs() < 2.2) & (u.abs() > 0.6)].abs().max() < 0.1
+
+
+def test_tied_ranks_have_finite_slopes() -> None:
+    x = torch.randint(3, (1000, 1), generator=torch.Generator().manual_seed(0)).double()
+    u, log_slopes = RankNormal(1).double().initialize(x)(x)
+    assert u.isfinite().all()
+    assert log_slopes.max() < 15
+    places = [u[x == value].mean().item() for value in range(3)]
+    assert places == sorted(places)
+    assert len({round(value, 3) for value in places}) == 3
+
+
+def test_tails_bend_to_a_logarithm() -> None:
+    x = torch.randn(4000, 1, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+    transform = RankNormal(1).double().initialize(x)
+    far = torch.tensor([[1e1], [1e3], [1e6], [1e30]]).double().requires_grad_()
+    u, log_slope = transform(far)
+    (gradient,) = torch.autograd.grad(u.sum(), far)
+    torch.testing.assert_close(gradient.log().flatten(), log_slope)
+    torch.testing.assert_close(u.diff(dim=0).flatten()[1:], torch.tensor([1e3, 1e24]).double().log(), rtol=1e-3, atol=0)
+    torch.testing.assert_close(transform.inverse(u), far, rtol=1e-6, atol=0)
+
+
+def test_ranks_follow_batches_as_all_rows_at_once() -> None:
+    x = torch.randn(8000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.double).exp()
+    whole, parted = RankNormal(2).double().initialize(x), RankNormal(2).double()
+    for batch in x.split(250):
+        parted.observe(batch)
+    assert (whole(x)[0] - parted(x)[0]).abs().mean() < 0.05
+
+
+def test_a_column_that_stands_still_in_a_batch_keeps_its_ranks() -> None:
+    x = pairs(300)[0]
+    transform = RankNormal(D).double().initialize(x)
+    before = transform.quantiles
+    still = pairs(300, 1)[0]
+    still[:, 1] = 7.0
+    transform.observe(still)
+    torch.testing.assert_close(transform.quantiles[1], before[1])
+    assert not torch.equal(transform.quantiles[0], before[0])
+
+
+def test_standardising_by_quantiles() -> None:
+    x = 5 + 3 * torch.randn(20_000, 1, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+    transform = RankNormal(1).double().initialize(x)
+    u, scale = transform.standardize(x)
+    assert scale.item() == pytest.approx(3, rel=0.02)
+    assert u.mean().abs() < 0.03
+
+
+def test_features_are_both_forms() -> None:
+    x = pairs(500)[0]
+    features, plain = Features(D).double(), Features(D, ranks=False).double()
+    for one in (features, plain):
+        one.observe(x)
+    phi = features(x)
+    assert phi.shape == (500, features.out) == (500, 2 * D)
+    assert plain(x).shape == (500, plain.out) == (500, D)
+    torch.testing.assert_close(phi[:, :D], plain(x))
+    assert (phi[:, D:].std(0) - 1).abs().max() < 0.1
+    assert features(1e9 * x)[:, :D].abs().max() == FAR
+    features.reset()
+    features.observe(x + 100)
+    torch.testing.assert_close(features(x + 100), phi, atol=1e-6, rtol=1e-6)
+
+
+def test_rows_are_checked_at_the_start() -> None:
+    with pytest.raises(ValueError, match="x has 2 columns; expected 3"):
+        Standardize(3).initialize(torch.ones(4, 2))
+    with pytest.raises(ValueError, match="x has NaN"):
+        Whiten(1).initialize(torch.full((4, 1), math.nan))
+    with pytest.raises(ValueError, match="dim is 0"):
+        Identity(0)
