@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from infoknife.nn import ACTIVATIONS, MLP, LayerNorm, Linear, MaskedLinear, MaskedMLP, Transposed, capped, regression
+from infoknife.nn import ACTIVATIONS, MLP, LayerNorm, Linear, MaskedLayers, MaskedLinear, Transposed, capped, regression
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -91,16 +91,21 @@ def test_masked_linear_sees_through_the_mask(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("given", [0, 2])
-@pytest.mark.parametrize("hidden", [(), (5,), (7, 16)])
-def test_masked_network_is_autoregressive(hidden: tuple[int, ...], given: int) -> None:
-    network, features, out = MaskedMLP(4, 3, given=given, hidden=hidden), 4, 3
-    jacobian = torch.autograd.functional.jacobian(network, torch.randn(1, given + features))[0, :, 0]
-    sees = jacobian.view(features, out, -1).abs().sum(1) > 0  # features, inputs
-    earlier = torch.ones(features, features).tril(-1).bool()
-    assert not bool((sees[:, given:] & ~earlier).any())
+@pytest.mark.parametrize("hidden", [(8,), (8, 16)])
+def test_masked_units_see_the_inputs_up_to_their_number(hidden: tuple[int, ...], given: int) -> None:
+    layers, x = MaskedLayers(4, given=given, hidden=hidden), 0.1 * torch.randn(1, given + 4)
+    sees = torch.autograd.functional.jacobian(layers, x)[0, :, 0] != 0  # units, inputs
+    allowed = torch.arange(1, 5) <= layers.sees[:, None]
+    assert not bool((sees[:, given:] & ~allowed).any())
     assert bool(sees[:, :given].all())
-    if max(hidden, default=features) >= features:
-        assert torch.equal(sees[:, given:], earlier)
+    assert torch.equal(sees[:, given:], allowed)
+
+
+def test_first_units_bend_on_several_scales() -> None:
+    layer = MaskedLayers(1, given=1, hidden=(400,))[0]
+    assert isinstance(layer, MaskedLinear)
+    slopes = layer.weight[:, 0].detach().abs().view(-1, 4).mean(0)
+    torch.testing.assert_close(slopes / slopes[0], torch.tensor([1.0, 2.0, 4.0, 8.0]), rtol=0.3, atol=0)
 
 
 def test_capped() -> None:

@@ -20,7 +20,6 @@ from infoknife.inputs import check_count, matrix
 MEMORY = 8192  # rows that notice a change: with twice as many it is noticed half as soon, but half as large
 STALE = 0.05  # maps are solved for again when so many of these rows are new: the noise of the others is larger
 FAR = 10.0  # standard deviations beyond which an entry is an outlier: no light tail reaches there
-REACH = 3.0  # standard deviations up to which a standardised feature counts; beyond, its rank says enough
 TRIMMED = 0.01  # part of the first rows, on either side, that does not decide where outliers begin
 Z_SCORE = 4.0  # standard errors beyond which a change is not chance: once in 30,000 looks
 CLOSE = 3e-3  # smallest gap between two knots, as a part of the gaps around them: only ties ever come so close
@@ -91,7 +90,7 @@ class Moments(nn.Module):
     """Running means and covariances of columns, in double precision: of all rows, and of the last ``MEMORY`` or so.
 
     In the memory of all rows each counts alike. In the recent one older rows fade. They are the same until more than
-    ``MEMORY`` rows were seen. ``forget`` lets the recent memory take the place of all: the data have moved.
+    ``MEMORY`` rows were seen. ``forget_if`` lets the recent memory take the place of all: the data have moved.
 
     Args:
         columns: How many columns c.
@@ -191,8 +190,16 @@ class Moments(nn.Module):
         self.pending = 0
         return True
 
-    def forget(self, when: Tensor) -> None:
-        """Let the recent memory take the place of all where ``when``, a boolean scalar, is true."""
+    def change(self) -> Tensor:
+        """What recent rows gain, in nats per row, by means and variances of their own, columns taken apart."""
+        recent, every = self._variances().flip(0).clamp_min(torch.finfo(torch.double).eps)
+        ratio, off = recent / every, (self.means[RECENT] - self.means[ALL]).square() / every
+        return 0.5 * (ratio + off - 1 - ratio.log()).sum()
+
+    def forget_if(self, gain: Tensor, numbers: float) -> None:
+        """Let the recent memory take the place of all if recent rows gain so much by so many numbers of their own."""
+        enough = numbers + Z_SCORE * math.sqrt(2 * numbers)
+        when = 2 * gain > enough * self.noise[RECENT]
         for name in ("means", "covariances", "rows", "noise"):
             value = getattr(self, name)
             every = torch.where(when, value[RECENT], value[ALL])
@@ -239,11 +246,6 @@ class Affine(Transform):
         """Forget all rows that were seen."""
         self.moments.reset()
 
-    def _forget_if(self, gain: Tensor, numbers: int) -> None:
-        """Forget older rows where the recent ones would gain so many nats per row with ``numbers`` of their own."""
-        enough = numbers + Z_SCORE * math.sqrt(2 * numbers)
-        self.moments.forget(2 * gain > enough * self.moments.noise[RECENT])
-
 
 @final
 class Standardize(Affine):
@@ -280,9 +282,7 @@ class Standardize(Affine):
         moments.observe(x)
         if not moments.due():
             return
-        ratio = (moments.scale(RECENT) / self.scale.double()).square()
-        off = ((moments.mean(RECENT) - self.shift.double()) / self.scale.double()).square()
-        self._forget_if(0.5 * (ratio + off - 1 - ratio.log()).sum(), 2 * self.dim)
+        moments.forget_if(moments.change(), 2 * self.dim)
         scale = moments.scale(ALL)
         self.shift, self.scale = moments.mean(ALL).to(self.shift), scale.to(self.scale)
         self.log_det = -scale.log().sum().to(self.log_det)
@@ -345,7 +345,7 @@ class Regression(Affine):
         moments.observe(torch.cat([given.to(x.dtype), x], 1) if self.features and given is not None else x)
         if not moments.due():
             return
-        self._forget_if(self._loss() - self._least_loss(), self.dim * (self.features + 1 + (self.dim + 1) / 2))
+        moments.forget_if(self._loss() - self._least_loss(), self.dim * (self.features + 1 + (self.dim + 1) / 2))
         shift, slope, factor, log_det = self._solved(ALL)
         self.shift, self.slope = shift.to(self.shift), slope.to(self.slope)
         self.factor, self.log_det = factor.to(self.factor).contiguous(), log_det.to(self.log_det)
@@ -440,22 +440,21 @@ class RankNormal(Monotone):
     normal: Tensor
     quantiles: Tensor
     rows: Tensor
-    outliers: Tensor
 
     def __init__(self, dim: int, knots: int = 27, reach: float = 2.6) -> None:
         super().__init__(dim)
         self.gap = 2 * reach / (knots - 1)
         self.register_buffer("normal", torch.linspace(-reach, reach, knots))
         self.register_buffer("quantiles", self.normal.repeat(dim, 1))  # dim Q
-        for name in ("rows", "outliers"):
-            self.register_buffer(name, torch.zeros((), dtype=torch.double))
+        self.register_buffer("rows", torch.zeros((), dtype=torch.double))
+        self.moments = Moments(dim, full=False)  # of what comes out: whether it still looks as it did
 
         self.empty = True
 
     def reset(self) -> None:
         """Forget all rows that were seen."""
-        self.rows, self.outliers = torch.zeros_like(self.rows), torch.zeros_like(self.outliers)
-        self.empty = True
+        self.rows, self.empty = torch.zeros_like(self.rows), True
+        self.moments.reset()
 
     def get_extra_state(self) -> Tensor:
         """Return whether no rows were seen yet, for a state dictionary."""
@@ -500,14 +499,17 @@ class RankNormal(Monotone):
         x = x.detach().to(self.quantiles.dtype)
         finite = torch.isfinite(x).all(1)
         n = finite.sum()
-        x, far = self._clipped(torch.where(finite[:, None], x, torch.nan))
-        self.outliers = self.outliers + (far | ~finite).sum()
+        x = self._clipped(torch.where(finite[:, None], x, torch.nan))
         batch, middle = self._quantiles_of(x, n), len(self.normal) // 2
         told = (batch[:, -1:] > batch[:, :1]) & (n > 1)  # a column that stands still in a batch says nothing
         if self.empty:
             self.quantiles, self.rows, self.empty = self._start(batch, told, x), n.double(), False
+            self.moments.observe(self.map(x)[0])
             return
-        self.rows = (self.rows + n).clamp_min(1)
+        self.moments.observe(self.map(x)[0])
+        if self.moments.due():
+            self.moments.forget_if(self.moments.change(), 2 * self.dim)
+        self.rows = torch.minimum(self.rows + n, self.moments.rows[ALL]).clamp_min(1)
         batch = torch.where(told, batch, self.quantiles)
         centre, reach = self.quantiles[:, middle : middle + 1], self.quantiles[:, -1:] - self.quantiles[:, :1]
         scale = torch.maximum(self._width().unsqueeze(-1), reach * 1e-6)
@@ -515,18 +517,14 @@ class RankNormal(Monotone):
         moved = torch.lerp(old, new, (n / self.rows).to(old.dtype)).sinh_() * scale + centre
         self.quantiles = self._increasing(moved, x)
 
-    def limit(self, rows: Tensor) -> None:
-        """Let the rows seen so far count as no more than so many, a scalar, because the data have moved."""
-        self.rows = torch.minimum(self.rows, rows)
-
-    def _clipped(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Clip entries (N, dim) that no quantile should see; also return the rows that are far even for heavy tails."""
+    def _clipped(self, x: Tensor) -> Tensor:
+        """Clip entries (N, dim) that no quantile should see."""
         if self.empty:
             median, unit = _robust_scale(x)
         else:  # where the outermost quantiles are, in standard deviations of a normal
             reach = (len(self.normal) - 1) * self.gap
             median, unit = self.quantiles[:, len(self.normal) // 2], self.quantiles[:, [0, -1]].diff()[:, 0] / reach
-        return x.clamp(median - FAR * unit, median + FAR * unit), ((x - median).abs() > FAR**2 * unit).any(1)
+        return x.clamp(median - FAR * unit, median + FAR * unit)
 
     def _start(self, batch: Tensor, told: Tensor, x: Tensor) -> Tensor:
         """Quantiles of the first rows; a column that stands still has a scale of its own size, at least one."""
@@ -560,7 +558,7 @@ class RankNormal(Monotone):
 class Features(nn.Module):
     r"""What a density sees of a continuous condition: $\phi$, its columns standardised, and made normal by rank.
 
-    Both forms together let one linear map see relations in either; standardised values then end at ``REACH``.
+    Both forms together let one linear map see relations in either; standardised values then end at ``FAR``.
 
     Args:
         dim: Number of columns g of the condition.
@@ -579,18 +577,13 @@ class Features(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map x (N, g) to features (N, out)."""
         raw: Tensor = self.raw(x)[0]
-        return raw if self.ranks is None else torch.cat([raw.clamp(-REACH, REACH), self.ranks.map(x)[0]], 1)
+        return raw if self.ranks is None else torch.cat([raw.clamp(-FAR, FAR), self.ranks.map(x)[0]], 1)
 
     def observe(self, x: Tensor) -> None:
         """Follow the rows of x (N, g)."""
         self.raw.observe(x)
         if self.ranks is not None:
             self.ranks.observe(x)
-
-    def limit(self, rows: Tensor) -> None:
-        """Let the rows seen so far count as no more than so many, because the data have moved."""
-        if self.ranks is not None:
-            self.ranks.limit(rows)
 
     def reset(self) -> None:
         """Forget all rows that were seen."""
@@ -601,7 +594,7 @@ class Features(nn.Module):
 
 def count_outliers(module: nn.Module) -> int:
     """Count the rows that the statistics inside a module left out or clipped: the most that one of them saw."""
-    counts = [part.outliers for part in module.modules() if isinstance(part, Moments | RankNormal)]
+    counts = [part.outliers for part in module.modules() if isinstance(part, Moments)]
     return int(torch.stack(counts).max()) if counts else 0
 
 

@@ -16,6 +16,9 @@ ROWS = 2048  # rows that expectation maximisation looks at; training sees the ot
 ITERATIONS = 10
 MIN_WIDTH = 1e-3  # least standard deviation of a kernel in standardised columns, for data that repeats itself
 MIN_ROWS = 8  # rows that a kernel needs
+EDGE = 3.0  # standard deviations beyond which the network answers as at the edge: few rows taught it more
+STRAY = 1e-3  # part of the rows that may be anywhere, whatever the kernels say: no row costs more than about 10 nats
+WIDE = 2.0  # standard deviations of such rows
 NARROWEST = 6.0  # how much may be added to the log of a precision: a row that was never seen stays possible
 
 
@@ -26,7 +29,8 @@ class Autoregressive(Density):
     $(u, b, a)_i$ are functions of $x_{<i}$ and of the condition: all of them from one masked network in one pass. A
     mixture of M kernels has at most M modes; this has up to $K^d$. What is linear is in the coordinates, in closed
     form: the innovations of a regression on the condition and on the coordinates before. The start is a mixture fitted
-    to each of them; the network adds nothing at first.
+    to each of them; the network adds nothing at first. One row in a thousand may be anywhere, so that a row unlike all
+    that were seen is unlikely but never absurd.
     Called as a module it is the mean of $-\log\hat p$ in nats, an upper bound of the entropy in expectation on fresh
     rows (`eq:ce_bound`).
 
@@ -79,12 +83,15 @@ class Autoregressive(Density):
         return v if v is None or self.given_classes is None else nn.functional.one_hot(v, self.given_classes)
 
     def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
-        return kernels.columns(u, *self._kernels(u, given)).sum(-1)
+        likely = kernels.columns(u, *self._kernels(u, given)) + math.log1p(-STRAY)
+        z = u / WIDE
+        stray = math.log(STRAY / WIDE / math.sqrt(2 * math.pi)) - 0.5 * z * z
+        return torch.logaddexp(likely, stray).sum(-1)
 
     def _kernels(self, u: Tensor, given: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Logits, means and log-diagonals of every coordinate's kernels for every point: (K, d, N) each."""
         context = self._regressors(given)
-        v = u if context is None else torch.cat([context.to(u.dtype), u], -1)
+        v = (u if context is None else torch.cat([context.to(u.dtype), u], -1)).clamp(-EDGE, EDGE)
         scale = torch.cat([torch.ones_like(self.reach), self.reach, torch.ones_like(self.reach)])  # 3K d 1
         weight = (self.moves.flatten(0, 1) * (self.mask * scale)).to(u.dtype).flatten(0, 1)  # 3Kd H
         base = self.kernels.to(u.dtype).flatten(0, 2)  # 3Kd sets
@@ -100,8 +107,8 @@ class Autoregressive(Density):
             logits, means, log_diagonal = (values[:, i].T for values in self._kernels(u, given))  # n K
             kernel = torch.multinomial(torch.softmax(logits, -1).cpu(), 1, generator=generator).to(u.device)
             mean, log_scale = (values.gather(1, kernel).squeeze(1) for values in (means, -log_diagonal))
-            noise = torch.randn(n, generator=generator, dtype=u.dtype).to(u.device)
-            u[:, i] = mean + log_scale.exp() * noise
+            noise, chance = (draw(n, generator=generator, dtype=u.dtype).to(u.device) for draw in (torch.randn, torch.rand))
+            u[:, i] = torch.where(chance < STRAY, WIDE * noise, mean + log_scale.exp() * noise)
         return u
 
     def _initialize(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import ALL, Affine, Features, Regression, Transform, count_outliers
+from infoknife.coordinates import Features, Regression, Transform, count_outliers
 from infoknife.inputs import check_count, check_values, class_codes, matrix
 
 Condition = Tensor | None
@@ -186,8 +186,6 @@ class Density(nn.Module, ABC):
             self.features.observe(given)
         v = self._seen(given, x.dtype)
         self.coordinates.observe(x, self._regressors(v))
-        if self.features is not None and isinstance(self.coordinates, Affine):
-            self.features.limit(self.coordinates.moments.rows[ALL])
         return v
 
     def _seen(self, given: Condition, dtype: torch.dtype) -> Condition:

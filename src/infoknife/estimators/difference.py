@@ -11,7 +11,7 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import ALL, Affine, Identity, RankNormal, Transform
+from infoknife.coordinates import Identity, RankNormal, Transform
 from infoknife.densities import KNIFE, Autoregressive, Density, Gaussian, Logistic, Schraudolph
 from infoknife.densities.base import generator_of
 from infoknife.estimators.base import Facts, MutualInformation
@@ -75,7 +75,6 @@ class EntropyPair(nn.Module):
         t, _ = self.map(target)
         self.marginal.observe(t)
         self.conditional.observe(t, condition)
-        limit(self.map, self.conditional)
 
 
 @final
@@ -267,20 +266,12 @@ class JointDifference(MutualInformation):
         self.y_map.observe(y)
         for density, rows in self._parts(x, y):
             density.observe(rows)
-        limit(self.x_map, self.x_density)
-        limit(self.y_map, self.y_density)
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         self.x_map.initialize(x)
         self.y_map.initialize(y)
         for density, rows in self._parts(x, y):
             density.initialize(rows, seed=seed_from(generator))
-
-
-def limit(ranks: Transform, density: Density) -> None:
-    """Let a map by ranks forget what the density behind it has forgotten."""
-    if isinstance(ranks, RankNormal) and isinstance(density.coordinates, Affine):
-        ranks.limit(density.coordinates.moments.rows[ALL])
 
 
 def seed_from(generator: torch.Generator) -> int:
