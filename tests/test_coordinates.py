@@ -31,10 +31,8 @@ Make = Callable[[], Transform]
 MAPS: dict[str, Make] = {
     "identity": lambda: Identity(D),
     "standardize": lambda: Standardize(D),
-    "standardize, moving": lambda: Standardize(D, steady=False),
     "whiten": lambda: Whiten(D),
     "regression": lambda: Regression(D, F),
-    "regression, moving": lambda: Regression(D, F, steady=False),
     "ranks": lambda: RankNormal(D),
 }
 FOLLOWING = tuple(name for name in MAPS if name != "identity")
@@ -65,9 +63,8 @@ def seen(transform: Transform, *batches: tuple[Tensor, Tensor]) -> Transform:
 
 
 def outliers(transform: Transform) -> float:
-    counted = transform if isinstance(transform, RankNormal) else transform.moments
-    assert isinstance(counted, RankNormal | Moments)
-    return counted.outliers.item()
+    assert isinstance(transform.moments, Moments)
+    return transform.moments.outliers.item()
 
 
 def parts(transform: Transform, n: int = 500) -> list[Tensor]:
