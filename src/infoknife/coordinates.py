@@ -183,6 +183,14 @@ class Moments(nn.Module):
         return self
 
 
+def count_outliers(module: nn.Module, rows: Tensor | int = 0) -> int:
+    """Return how many rows the statistics inside a module left out or clipped, after so many more."""
+    statistics = [part for part in module.modules() if isinstance(part, Moments)]
+    for part in statistics:
+        part.outliers = part.outliers + rows
+    return max((int(part.outliers) for part in statistics), default=0)
+
+
 class Affine(Transform):
     r"""$u = L\,(x - b - B^\top \phi)$ with the features $\phi$ of a condition, from running moments.
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import Standardize, Transform
-from infoknife.densities.base import full_precision, generator_of, kept
+from infoknife.coordinates import Standardize, Transform, count_outliers
+from infoknife.densities.base import finite_together, full_precision, generator_of, kept
 from infoknife.densities.revival import Revived
 from infoknife.inputs import check_count, check_values, class_codes, matrix
 
@@ -92,15 +92,15 @@ class MutualInformation(nn.Module, ABC):
 
         Rows that are not finite are left out, and entries far outside are clipped; ``outliers`` counts both.
         """
-        x, y = self.shaped(x, y)
+        x, y = finite_together(*self.shaped(x, y))
+        assert y is not None
+        if not self.initialized:
+            finite = torch.isfinite(x).all(1)
+            self.initialize(x[finite], y[finite])
+            count_outliers(self, len(x) - int(finite.sum()))
+            return
         with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
-            if self.initialized:
-                x, y = self._converted(x, y, torch.promote_types(x.dtype, torch.float32))
-                self._follow(x, y)
-                return
-        finite = torch.isfinite(x).all(1)
-        finite = finite & torch.isfinite(y).all(1) if y.is_floating_point() else finite
-        self.initialize(x[finite], y[finite])
+            self._follow(*self._converted(x, y, torch.promote_types(x.dtype, torch.float32)))
 
     def initialize(self, x: Any, y: Any, *, seed: int | None = None) -> Self:
         """Start from the rows of x (N, x_dim) and y; the module takes over the floating-point type of x."""
@@ -122,8 +122,7 @@ class MutualInformation(nn.Module, ABC):
     @property
     def outliers(self) -> int:
         """How many rows that ``observe`` saw were left out or had an entry that was clipped."""
-        counts = [module.outliers for module in self.modules() if isinstance(getattr(module, "outliers", None), Tensor)]
-        return max((int(count) for count in counts), default=0)
+        return count_outliers(self)
 
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
         """Return parameter groups for any torch optimiser; parts that learn at another rate say so."""
