@@ -318,6 +318,8 @@ def _repeats(case: _Case) -> None:
 
 def _learns(case: _Case) -> None:
     module, rows = case.shaken(), case.data(START, 0)
+    if not list(module.parameters()):
+        return
     before = float(case.loss(module.eval(), rows).detach())
     case.loss(module.train(), rows).backward()
     grads = {name: parameter.grad for name, parameter in module.named_parameters()}
@@ -332,14 +334,12 @@ def _learns(case: _Case) -> None:
 
 def _graphs(case: _Case) -> None:
     """Several graphs at once, second derivatives, and a graph that is older than the last observe."""
-    module = case.shaken().train()
-    losses = [case.loss(module, case.data(seed=seed)) for seed in range(3)]
-    module.observe(*case.data(START, 5))
-    torch.stack(losses).sum().backward()
-    x, second = case.data()
+    module, (x, second) = case.shaken().train(), case.data()
     x.requires_grad_()
+    losses = [case.loss(module, case.data(seed=seed)) for seed in range(3)]
     (slope,) = torch.autograd.grad(case.values(module, (x, second)).sum() + 0 * x.sum(), x, create_graph=True)
-    (0 * x.sum() + slope.square().sum()).backward()
+    module.observe(*case.data(START, 5))
+    (torch.stack(losses).sum() + 0 * x.sum() + slope.square().sum()).backward()
     _finite(x.grad, "the second derivative in x")
 
 
@@ -439,12 +439,17 @@ def _devices(case: _Case) -> None:
 
 def _first_observe(case: _Case) -> None:
     x, second = case.data(START, 0)
-    for module, what in ((case.make(), ""), (case.make(), " with a NaN row")):
-        x = x.clone()
-        x[3, 0] = math.nan if what else 0.0
+    for module, what in ((case.make(), ""), (case.make(), " with NaN rows")):
+        if what:
+            x, second = x.clone(), None if second is None else second.clone()
+            x[3, 0] = math.nan
+            if second is not None and second.is_floating_point():
+                second[5, 0] = math.nan
         _expect(module.observe(x, second) is None, "observe returns something")
         _expect(module.initialized is True, f"the first observe{what} does not start the module")
         _finite(case.values(module, case.data()), f"after a first observe{what} the value")
+    module.observe(*_both(case.data(), lambda part: part[:1]))
+    _finite(case.values(module, case.data()), "after observe with a single row the value")
 
 
 def _follows(case: _Case) -> None:

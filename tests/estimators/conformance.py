@@ -106,7 +106,7 @@ def _cases() -> Iterator[Case]:
 FEW = {"components": 3}
 VARIANTS = (
     Case("knife", 3, 5, options={"given": "y"}),
-    Case("knife", 3, 5, options={"hidden": 0}),
+    Case("knife", 3, 5, options={"components": 4}),
     Case("knife", 3, 5, options=FEW | {"preset": "paper", "marginal_rate": 2.0}),
     Case("knife-joint", 3, 5, options=FEW | {"preset": "paper"}),
     Case("doe", 3, 5, options={"preset": "paper"}),
