@@ -7,8 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from infoknife import KNIFE
-from infoknife.densities.banks import SharedKernels
-from infoknife.densities.covariance import in_plain_units
+from infoknife.densities.knife import MarginalKernels
 
 
 class Textbook(nn.Module):
@@ -30,9 +29,9 @@ class Textbook(nn.Module):
     def of(cls, knife: KNIFE) -> Self:
         """The same density, in the coordinates behind the transform."""
         bank = knife.bank
-        assert isinstance(bank, SharedKernels)
-        shape = in_plain_units(dict(bank.shape), bank.units)
-        values = bank.logits, bank.means * bank.units.mean, shape["log_diagonal"], shape["lower"]
+        assert isinstance(bank, MarginalKernels)
+        _, means, shape = bank.plain(bank.means.dtype)
+        values = bank.logits, means, shape["log_diagonal"], shape["lower"]
         return cls(*(value.detach().clone() for value in values))
 
     def forward(self, x: Tensor) -> Tensor:

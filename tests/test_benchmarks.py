@@ -12,7 +12,7 @@ from benchmarks.growth import slope
 from benchmarks.rows import Bar, Row
 from benchmarks.textbook import Textbook, TextbookDifference
 from infoknife import KNIFE
-from infoknife.densities.banks import SharedKernels
+from infoknife.densities.knife import MarginalKernels
 
 ROOT = Path(__file__).parents[1]
 
@@ -35,7 +35,7 @@ def test_the_textbook_formula_agrees_with_knife(knife: KNIFE) -> None:
     fused.backward()
     plain.backward()
     bank = knife.bank
-    assert isinstance(bank, SharedKernels)
+    assert isinstance(bank, MarginalKernels)
     pairs = [  # what is stored is in units, which the chain rule brings back
         (bank.logits, textbook.logits, 1.0),
         (bank.means, textbook.means, bank.units.mean),

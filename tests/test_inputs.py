@@ -98,7 +98,7 @@ def test_integers_are_not_cast(dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("shape", [(), (2, 3, 4), (1, 1, 1, 1)])
 def test_not_a_matrix(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"^x has shape \(.*\); expected \(N, dim\), one row a sample"):
+    with pytest.raises(ValueError, match=r"^x has shape \(.*\); expected \(N, dim\), one row per sample"):
         matrix(torch.ones(shape), "x")
 
 

@@ -96,23 +96,16 @@ def test_every_kernel_may_have_its_own_coordinates(
     agree(family.log_density(own + shift, *moved), family.log_density(x, *parameters))
 
 
-def test_scores_add_up_to_the_density(generator: torch.Generator) -> None:
-    x, parameters = points(generator), FAMILIES["full"].parameters((M,), D, generator)
-    scores = kernels.full_scores(x, *parameters)
-    assert scores.shape == (M, N)
-    agree(torch.logsumexp(scores, 0), FAMILIES["full"].log_density(x, *parameters))
-
-
-def test_scores_are_the_parts_of_the_kernels(generator: torch.Generator) -> None:
-    x, parameters = points(generator), FAMILIES["full"].parameters((M,), D, generator)
-    for kernel, score in enumerate(kernels.full_scores(x, *parameters)):
-        one = [value[kernel : kernel + 1] for value in parameters]
-        agree(score, FAMILIES["full"].truth(x, torch.zeros(1), *one[1:]) + one[0])
-
-
-def test_scores_are_without_gradient(generator: torch.Generator) -> None:
-    x, parameters = points(generator).requires_grad_(), FAMILIES["full"].parameters((M,), D, generator)
-    assert not kernels.full_scores(x, *parameters).requires_grad
+@pytest.mark.parametrize("is_diagonal", [False, True])
+def test_distances_are_squared_norms(is_diagonal: bool, generator: torch.Generator) -> None:
+    x, means = points(generator).requires_grad_(), torch.randn(M, D, generator=generator, dtype=torch.double)
+    factors = torch.randn(M, D, D, generator=generator, dtype=torch.double).tril()
+    diagonals = factors.diagonal(0, 1, 2)
+    found = kernels.distances(x, means, diagonals if is_diagonal else factors)
+    whole = torch.diag_embed(diagonals) if is_diagonal else factors
+    delta = x.detach().unsqueeze(0) - means.unsqueeze(1)  # M N d
+    agree(found, (delta @ whole.mT).square().sum(-1))
+    assert not found.requires_grad
 
 
 @families

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from infoknife.nn import ACTIVATIONS, MLP, LayerNorm, Linear, MaskedLinear, MaskedMLP, Transposed, capped
+from infoknife.nn import ACTIVATIONS, MLP, LayerNorm, Linear, MaskedLinear, MaskedMLP, Transposed, capped, regression
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -110,3 +110,16 @@ def test_capped() -> None:
     assert float(y.max().detach()) <= 3.05
     assert float(capped(torch.zeros(()), 3.0)) == 0
     assert bool(((slope >= 0) & (slope <= 1)).all())
+
+
+def test_regression_is_least_squares(generator: torch.Generator) -> None:
+    v = torch.randn(5000, 3, generator=generator, dtype=torch.double)
+    v = (v - v.mean(0)) / v.std(0)
+    u = v @ torch.randn(3, 2, generator=generator, dtype=torch.double) + 1
+    expected = torch.linalg.lstsq(v, u - u.mean(0)).solution
+    torch.testing.assert_close(regression(v, u), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_regression_on_more_columns_than_rows(generator: torch.Generator) -> None:
+    v, u = torch.randn(5, 20, generator=generator), torch.randn(5, 2, generator=generator)
+    assert bool(torch.isfinite(regression(v, u)).all())

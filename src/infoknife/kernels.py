@@ -8,9 +8,9 @@ for N points in d dimensions, in nats. Kernels are described by the *precision*:
 $A_m^{-1} = L_m^\top L_m$ and $y = L_m (x - b_m)$, a kernel contributes
 $\log u_m + \log\det L_m - \tfrac12 \lVert y \rVert^2 - \tfrac d2 \log 2\pi$.
 
-Kernels are shared by all points (parameters ``(M, ...)``) or differ from point to point (``(N, M, ...)``, for
-conditional densities). Shared full and diagonal kernels have a hand-written backward pass. Its work arrays hold the
-points in the last axis and are cut into blocks of kernels that fit the cache; nothing of size N*M*d*d exists.
+Kernels are shared by all points (parameters ``(M, ...)``) or differ from point to point (``(N, M, ...)``, or planes
+in ``by_point``, for conditional densities). Shared kernels and ``by_point`` have a hand-written backward pass. Its work
+arrays hold the points in the last axis and are cut into blocks of kernels that fit the cache.
 A second derivative, and any ``torch.func`` transform or ``torch.compile``, goes through the plain formula.
 """
 
@@ -24,7 +24,18 @@ from torch import Tensor
 
 from infoknife.inputs import is_transformed
 
-__all__ = ["Units", "columns", "diagonal", "full", "full_scores", "low_rank"]
+__all__ = [
+    "Units",
+    "by_point",
+    "columns",
+    "diagonal",
+    "distances",
+    "full",
+    "log_norm",
+    "low_rank",
+    "packed",
+    "unpacked",
+]
 
 _NOTHING = -60.0  # log of a responsibility as good as zero; denormal numbers and exp(-inf) are slow
 _NARROW = 32  # below this dimension the product that gives the factors' gradient is quicker transposed
@@ -66,23 +77,28 @@ def full(
         tensor([-1.8379])
     """
     if lower.dim() == 3 and _shared(log_weights, means, log_diagonal) and not is_transformed():
-        return apply(_Full, units, x, log_weights, means, log_diagonal, lower)
+        return _apply(_Full, units, x, log_weights, means, log_diagonal, lower)
     return _plain_full(units, x, log_weights, means, log_diagonal, lower)
 
 
-def full_scores(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor, lower: Tensor) -> Tensor:
-    r"""Log of what each shared full kernel adds to the density, $\log u_m + \log \mathcal N(x_n; b_m, A_m)$: (M, N).
+def distances(x: Tensor, means: Tensor, factors: Tensor) -> Tensor:
+    r"""Squared Mahalanobis distances $\lVert L_m (x_n - b_m) \rVert^2$ of points from shared kernels: (M, N).
 
-    Without gradients. A softmax over the kernels gives the responsibilities.
+    Without gradients.
+
+    Args:
+        x: Points (N, d).
+        means: $b_m$, (M, d).
+        factors: $L_m$, lower-triangular (M, d, d), or their diagonals (M, d).
 
     Example:
-        >>> x, zero = torch.zeros(1, 2), torch.zeros(1, 2)
-        >>> full_scores(x, torch.zeros(1), zero, zero, torch.zeros(1, 2, 2)).shape
-        torch.Size([1, 1])
+        >>> distances(torch.ones(1, 2), torch.zeros(1, 2), torch.full((1, 2), 3.0))
+        tensor([[18.]])
     """
     with torch.no_grad():
-        quadratic, _ = _quadratic(x, means, _factor(log_diagonal, lower, 1.0), keep=False)
-        return quadratic.mul_(-0.5).add_((log_weights + log_diagonal.sum(-1) - log_norm(x)).unsqueeze(-1))
+        if factors.dim() == 3:
+            return _quadratic(x, means, factors.contiguous(), keep=False)[0]
+        return _diagonal_quadratic(x, means, factors)
 
 
 def diagonal(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor) -> Tensor:
@@ -103,7 +119,7 @@ def diagonal(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor
         tensor([-0.9189, -1.4189])
     """
     if x.dim() == 2 and _shared(log_weights, means, log_diagonal) and not is_transformed():
-        return apply(_Diagonal, PLAIN, x, log_weights, means, log_diagonal)
+        return _apply(_Diagonal, PLAIN, x, log_weights, means, log_diagonal)
     return _plain_diagonal(PLAIN, x, log_weights, means, log_diagonal)
 
 
@@ -138,6 +154,61 @@ def low_rank(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor
     return torch.logsumexp(log_weights + log_det - 0.5 * quadratic, -1) - log_norm(x)
 
 
+def by_point(x: Tensor, log_weights: Tensor, means: Tensor, columns: Sequence[Tensor]) -> Tensor:
+    r"""Log-density of kernels that differ from point to point, as a network gives them, `eq:knife`.
+
+    The numbers of the factors lie in *planes*: a number's values for all kernels and points, (M, N), are side by side,
+    as the matrix product of a network's last layer writes them. So $y = L_m (x - b_m)$ is a sum of products of planes,
+    one column of the factor after the other, and every number is read once, while it is in the cache.
+
+    Args:
+        x: Points (N, d).
+        log_weights: $\log u_m$, (M, N), normalised over the kernels.
+        means: $b_m$, (d, M, N).
+        columns: The d columns of $L_m$ from the diagonal down, up to (d - j, M, N) for j = 0, ..., d - 1; planes that
+            are left out are zero. The first plane of each is $\ell_{mj}$, the logarithm of the number on the diagonal.
+
+    Returns:
+        $\log \hat p(x_n)$ in nats, (N,).
+
+    Example:
+        >>> columns = [torch.zeros(2, 1, 1), torch.zeros(1, 1, 1)]
+        >>> by_point(torch.zeros(1, 2), torch.zeros(1, 1), torch.zeros(2, 1, 1), columns)  # -log(2 pi)
+        tensor([-1.8379])
+    """
+    if is_transformed():
+        return _plain_by_point(PLAIN, x, log_weights, means, *columns)
+    return _apply(_ByPoint, PLAIN, x, log_weights, means, *columns)
+
+
+def packed(log_diagonal: Tensor, lower: Tensor | None = None) -> list[Tensor]:
+    """Put log-diagonals (..., d) and lower parts (..., d, d), if any, into columns (d - j, ...) or (1, ...).
+
+    Example:
+        >>> packed(torch.tensor([5.0, 6.0]), torch.tensor([[0.0, 0.0], [7.0, 0.0]]))
+        [tensor([5., 7.]), tensor([6.])]
+    """
+    if lower is None:
+        return [column.unsqueeze(0) for column in log_diagonal.unbind(-1)]
+    whole = torch.diagonal_scatter(lower, log_diagonal, 0, -2, -1)
+    return [whole[..., j:, j].movedim(-1, 0) for j in range(whole.shape[-1])]
+
+
+def unpacked(columns: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """Undo ``packed``: log-diagonals (..., d) and lower parts (..., d, d).
+
+    Example:
+        >>> unpacked([torch.tensor([5.0, 7.0]), torch.tensor([6.0])])
+        (tensor([5., 6.]), tensor([[0., 0.],
+                [7., 0.]]))
+    """
+    d, whole = len(columns), []
+    for j, column in enumerate(columns):
+        above, below = (column.new_zeros(size, *column.shape[1:]) for size in (j + 1, d - j - len(column)))
+        whole.append(torch.cat([above, column[1:], below]))
+    return torch.stack([column[0] for column in columns], -1), torch.stack(whole, -1).movedim(0, -2)
+
+
 def columns(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor) -> Tensor:
     r"""Log-densities of independent one-dimensional mixtures, one for every column of x.
 
@@ -157,7 +228,7 @@ def columns(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor)
         tensor([[-0.9189, -0.9189]])
     """
     if log_weights.dim() == means.dim() == log_diagonal.dim() == 2 and not is_transformed():
-        return apply(_Columns, PLAIN, x, log_weights, means, log_diagonal)
+        return _apply(_Columns, PLAIN, x, log_weights, means, log_diagonal)
     return _plain_columns(PLAIN, x, log_weights, means, log_diagonal)
 
 
@@ -201,7 +272,12 @@ def _plain_columns(_: Units, x: Tensor, log_weights: Tensor, means: Tensor, log_
     return torch.logsumexp(log_weights + log_diagonal - 0.5 * y * y, -1) - 0.5 * math.log(2 * math.pi)
 
 
-def apply(function: type[torch.autograd.Function], units: Units, *inputs: Tensor) -> Tensor:
+def _plain_by_point(_: Units, x: Tensor, log_weights: Tensor, means: Tensor, *columns: Tensor) -> Tensor:
+    log_diagonal, lower = unpacked([column.mT for column in columns])  # N M d, N M d d
+    return full(x, log_weights.mT, means.movedim(0, -1).transpose(0, 1), log_diagonal, lower)
+
+
+def _apply(function: type[torch.autograd.Function], units: Units, *inputs: Tensor) -> Tensor:
     """Call a hand-written function, and tell it first whether a backward pass can follow."""
     keep = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
     result: Tensor = function.apply(keep, units, *inputs)
@@ -214,7 +290,7 @@ def _blocks(count: int, size: int) -> Iterator[slice]:
     return (slice(start, min(start + block, count)) for start in range(0, count, block))
 
 
-def mix(quadratic: Tensor, constant: Tensor) -> tuple[Tensor, Tensor]:
+def _mix(quadratic: Tensor, constant: Tensor) -> tuple[Tensor, Tensor]:
     """From squared norms (..., M, N), which are overwritten, log-density (..., N) and responsibilities (..., M, N).
 
     The constants (..., M, N or 1) are what the scores are without the squared norms.
@@ -227,12 +303,12 @@ def mix(quadratic: Tensor, constant: Tensor) -> tuple[Tensor, Tensor]:
     return total.log_().add_(largest).squeeze(-2), mass
 
 
-def must_be_plain(grad: Tensor) -> bool:
+def _must_be_plain(grad: Tensor) -> bool:
     """Whether the backward pass is itself differentiated, or has a batch of gradients to carry."""
     return torch.is_grad_enabled() or torch._C._functorch.is_legacy_batchedtensor(grad)
 
 
-def plain_backward(
+def _plain_backward(
     plain: Callable[..., Tensor], units: Units, inputs: Sequence[Tensor], grad: Tensor
 ) -> tuple[Tensor | None, ...]:
     """The gradients of the hand-written pass as differentiable functions of the inputs, for a second derivative."""
@@ -274,7 +350,7 @@ class _Full(torch.autograd.Function):
         means, log_diagonal = means * units.mean, log_diagonal * units.diagonal
         factor = _factor(log_diagonal, lower, units.lower)
         quadratic, kept = _quadratic(x, means, factor, keep)
-        log_density, mass = mix(quadratic, (log_weights + log_diagonal.sum(-1) - log_norm(x)).unsqueeze(-1))
+        log_density, mass = _mix(quadratic, (log_weights + log_diagonal.sum(-1) - log_norm(x)).unsqueeze(-1))
         if keep:
             ctx.units = units
             ctx.save_for_backward(*inputs, means, factor, mass, *kept)
@@ -284,8 +360,8 @@ class _Full(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         saved, units = ctx.saved_tensors, ctx.units
         inputs, (means, factor, mass, *kept) = saved[:5], saved[5:]
-        if must_be_plain(grads[0]):
-            return plain_backward(_plain_full, units, inputs, grads[0])
+        if _must_be_plain(grads[0]):
+            return _plain_backward(_plain_full, units, inputs, grads[0])
         x = inputs[0]
         (M, d), N = means.shape, len(x)
         mass = mass * grads[0]  # M N
@@ -323,20 +399,17 @@ class _Diagonal(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, keep: bool, units: Units, *inputs: Tensor) -> Tensor:
         x, log_weights, means, log_diagonal = inputs
-        (M, d), N = means.shape, len(x)
-        scale, quadratic = log_diagonal.exp(), x.new_empty(M, N)
-        for block in _blocks(M, d * N):
-            y = _scaled(x, means[block], scale[block])
-            torch.sum(y.mul_(y), 1, out=quadratic[block])
-        log_density, mass = mix(quadratic, (log_weights + log_diagonal.sum(-1) - log_norm(x)).unsqueeze(-1))
+        scale = log_diagonal.exp()
+        quadratic = _diagonal_quadratic(x, means, scale)
+        log_density, mass = _mix(quadratic, (log_weights + log_diagonal.sum(-1) - log_norm(x)).unsqueeze(-1))
         ctx.save_for_backward(*inputs, scale, mass)
         return log_density
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         *inputs, scale, mass = ctx.saved_tensors
-        if must_be_plain(grads[0]):
-            return plain_backward(_plain_diagonal, PLAIN, inputs, grads[0])
+        if _must_be_plain(grads[0]):
+            return _plain_backward(_plain_diagonal, PLAIN, inputs, grads[0])
         x, _, means, _ = inputs
         (M, d), N = means.shape, len(x)
         mass = mass * grads[0]  # M N
@@ -353,6 +426,16 @@ class _Diagonal(torch.autograd.Function):
         return None, None, to_points, total, to_means.mul_(scale), total.unsqueeze(-1) - spread
 
 
+def _diagonal_quadratic(x: Tensor, means: Tensor, scale: Tensor) -> Tensor:
+    """Squared norms of y = (x - b) times scale, (M, N)."""
+    (M, d), N = means.shape, len(x)
+    quadratic = x.new_empty(M, N)
+    for block in _blocks(M, d * N):
+        y = _scaled(x, means[block], scale[block])
+        torch.sum(y.mul_(y), 1, out=quadratic[block])
+    return quadratic
+
+
 def _scaled(x: Tensor, means: Tensor, scale: Tensor) -> Tensor:
     """y = (x - b) times scale, points in the last axis (B, d, N)."""
     return (x.t().unsqueeze(0) - means.unsqueeze(-1)).mul_(scale.unsqueeze(-1))
@@ -364,7 +447,7 @@ class _Columns(torch.autograd.Function):
         x, log_weights, means, log_diagonal = inputs
         scale = log_diagonal.exp()
         y = (x.t().contiguous().unsqueeze(1) - means.unsqueeze(-1)).mul_(scale.unsqueeze(-1))  # C K N
-        log_density, mass = mix(y * y, (log_weights + log_diagonal - 0.5 * math.log(2 * math.pi)).unsqueeze(-1))
+        log_density, mass = _mix(y * y, (log_weights + log_diagonal - 0.5 * math.log(2 * math.pi)).unsqueeze(-1))
         if keep:
             ctx.save_for_backward(*inputs, scale, y, mass)
         return log_density.t()
@@ -372,8 +455,8 @@ class _Columns(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         *inputs, scale, y, mass = ctx.saved_tensors
-        if must_be_plain(grads[0]):
-            return plain_backward(_plain_columns, PLAIN, inputs, grads[0])
+        if _must_be_plain(grads[0]):
+            return _plain_backward(_plain_columns, PLAIN, inputs, grads[0])
         mass = mass * grads[0].t().unsqueeze(1)
         pull = mass * y
         total, moment = mass.sum(-1), pull.sum(-1)
@@ -382,3 +465,36 @@ class _Columns(torch.autograd.Function):
         if ctx.needs_input_grad[2]:
             to_x = torch.bmm(scale.unsqueeze(1), pull).squeeze(1).t().neg()
         return None, None, to_x, total, moment * scale, total - spread
+
+
+class _ByPoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, keep: bool, units: Units, *inputs: Tensor) -> Tensor:
+        x, log_weights, means, *columns = inputs
+        delta = means - x.t().unsqueeze(1)  # d M N: minus x - b, whose sign does not count
+        scale = torch.stack([column[0] for column in columns])
+        constant = log_weights + scale.sum(0) - log_norm(x)
+        y = delta * scale.exp_()
+        for j, column in enumerate(columns):
+            y[j + 1 : j + len(column)].addcmul_(column[1:], delta[j])
+        log_density, mass = _mix((y * y).sum(0), constant)
+        if keep:
+            ctx.save_for_backward(delta, scale, y, mass, *inputs)
+        return log_density
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        delta, scale, y, mass, *inputs = ctx.saved_tensors
+        if _must_be_plain(grads[0]):
+            return _plain_backward(_plain_by_point, PLAIN, inputs, grads[0])
+        mass = mass * grads[0]  # M N
+        push = (y * mass).neg_()  # d log p / d y, d M N
+        to_means, to_columns = push * scale, []
+        for j, column in enumerate(inputs[3:]):
+            into, below = torch.empty_like(column), push[j + 1 : j + len(column)]
+            torch.addcmul(mass, to_means[j], delta[j], out=into[0])
+            to_means[j].add_(torch.mul(below, column[1:], out=into[1:]).sum(0))
+            torch.mul(below, delta[j], out=into[1:])
+            to_columns.append(into)
+        to_x = to_means.sum(1).t().neg() if ctx.needs_input_grad[2] else None
+        return None, None, to_x, mass, to_means, *to_columns

@@ -17,6 +17,8 @@ __all__ = [
     "Transposed",
     "capped",
     "hidden_layers",
+    "redraw",
+    "regression",
 ]
 
 Activation = Callable[[], nn.Module]
@@ -206,3 +208,19 @@ def capped(x: Tensor, top: float) -> Tensor:
         tensor([-0.9958,  0.0000,  5.0067])
     """
     return math.log1p(math.exp(top)) - nn.functional.softplus(top - x)
+
+
+def regression(v: Tensor, u: Tensor) -> Tensor:
+    """Least-squares slope (given_dim, d) of u on the standardised v, with a ridge that a few rows need."""
+    gram = v.T @ v / len(v)
+    ridge = v.shape[1] / len(v) * 0.1 + 1e-6
+    return torch.linalg.solve(gram + ridge * torch.eye(len(gram)).to(gram), v.T @ (u - u.mean(0)) / len(v))
+
+
+def redraw(network: nn.Module, generator: torch.Generator) -> None:
+    """Reinitialise the linear layers as torch does: uniform up to one over the root of the number of inputs."""
+    for layer in network.modules():
+        if isinstance(layer, nn.Linear):
+            bound = layer.in_features**-0.5
+            for parameter in layer.parameters():
+                parameter.copy_(torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator))

@@ -52,7 +52,7 @@ KINDS = (
     Kind("knife low-rank", KNIFE, FEW | {"covariance": "low-rank"}, ("marginal", "continuous")),
     *(
         Kind(f"knife paper-network {shape}", KNIFE, FEW | {"covariance": shape, "network": "paper"}, GIVEN, excess=0.1)
-        for shape in ("full", "diagonal", "tied", "low-rank")
+        for shape in ("full", "diagonal")
     ),
     Kind("knife paper-start", KNIFE, FEW | {"init": "paper"}, ("marginal", "classes"), unit_free=False, excess=0.3),
     Kind("knife paper-all", KNIFE, FEW | {"init": "paper", "network": "paper"}, GIVEN, unit_free=False, excess=0.3),

@@ -7,7 +7,8 @@ import torch
 from scipy.stats import ks_2samp, multivariate_normal
 from torch import Tensor
 
-from infoknife import Autoregressive, fit, tasks
+from infoknife import Autoregressive, fit, kernels, tasks
+from infoknife.densities.autoregressive import fitted_columns
 from infoknife.training import cosine
 
 
@@ -79,9 +80,10 @@ def test_classes_have_their_own_start() -> None:
         assert float(density(x, label)) == pytest.approx(truth, abs=0.05)
 
 
-def test_slopes_of_chance_are_left_out() -> None:
+def test_correlations_of_chance_are_left_out() -> None:
     x = torch.randn(500, 6, generator=torch.Generator().manual_seed(0))
-    assert float(Autoregressive(6).initialize(x, seed=0).slopes.detach().abs().max()) == 0
+    factor = Autoregressive(6).initialize(x, seed=0).coordinates.get_buffer("factor")
+    assert float(factor.tril(-1).abs().max()) < 0.02
 
 
 def test_many_modes() -> None:
@@ -121,3 +123,50 @@ def test_samples_have_the_density_s_distribution() -> None:
     assert float(on_own) == pytest.approx(float(on_truth), abs=0.15)
     for i in range(2):
         assert ks_2samp(drawn[:, i].numpy(), task.sample(20_000, 4)[:, i].numpy()).statistic < 0.05
+
+
+# one-dimensional mixtures, column by column
+
+
+def two_bumps(n: int, seed: int = 0) -> Tensor:
+    """A narrow and a wide bump in the first column, a normal in the second."""
+    generator = torch.Generator().manual_seed(seed)
+    z = torch.randn(n, 2, generator=generator, dtype=torch.double)
+    left = torch.rand(n, generator=generator) < 0.3
+    return torch.stack([torch.where(left, -2 + 0.1 * z[:, 0], 1 + 0.5 * z[:, 0]), z[:, 1]], 1)
+
+
+def entropy(x: Tensor, mixtures: tuple[Tensor, ...]) -> list[float]:
+    log_weights, means, log_diagonal = mixtures
+    return (-kernels.columns(x, log_weights, means, log_diagonal)).mean(0).tolist()
+
+
+def test_expectation_maximisation_finds_the_bumps() -> None:
+    log_weights, means, log_diagonal = fitted_columns(two_bumps(20_000), 2, torch.Generator().manual_seed(0))
+    order = means[0].argsort()
+    torch.testing.assert_close(means[0][order], torch.tensor([-2.0, 1.0]).double(), atol=0.02, rtol=0)
+    torch.testing.assert_close(log_weights[0][order].exp(), torch.tensor([0.3, 0.7]).double(), atol=0.02, rtol=0)
+    torch.testing.assert_close((-log_diagonal[0][order]).exp(), torch.tensor([0.1, 0.5]).double(), atol=0.02, rtol=0)
+
+
+@pytest.mark.parametrize("n", [60, 300, 5000])
+def test_few_rows_get_few_kernels(n: int) -> None:
+    fresh, x = two_bumps(20_000, seed=1), two_bumps(n)
+    values = entropy(fresh, fitted_columns(x, 16, torch.Generator().manual_seed(0)))
+    normal = 0.5 * math.log(2 * math.pi * math.e)
+    truth = -0.3 * math.log(0.3) - 0.7 * math.log(0.7) + normal + 0.3 * math.log(0.1) + 0.7 * math.log(0.5)
+    assert values[1] - normal < 6 / n + 0.01
+    assert values[0] - truth < 25 / n + 0.02
+
+
+@pytest.mark.parametrize("components", [1, 2, 3, 5, 16])
+def test_fitted_columns_are_normalised(components: int) -> None:
+    mixtures = fitted_columns(two_bumps(500), components, torch.Generator().manual_seed(0))
+    assert [tuple(part.shape) for part in mixtures] == [(2, components)] * 3
+    torch.testing.assert_close(mixtures[0].exp().sum(1), torch.ones(2).double())
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_hardly_any_rows(rows: int) -> None:
+    mixtures = fitted_columns(two_bumps(rows), 4, torch.Generator().manual_seed(0))
+    assert all(bool(part.isfinite().all()) for part in mixtures)

@@ -8,11 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from infoknife import KNIFE
-from infoknife.densities.banks import ClassKernels, SharedKernels
-from infoknife.densities.conditional import PaperKernels, TrunkKernels
-from infoknife.densities.knife import Init
+from infoknife.coordinates import Features, Identity, Regression
+from infoknife.densities.knife import ClassKernels, Init, MarginalKernels, PaperKernels, TrunkKernels
 from infoknife.kernels import Units
-from infoknife.transforms import Standardize, Whiten
 from tests.conftest import Seeded
 
 
@@ -21,7 +19,7 @@ def normal_entropy(dim: int) -> float:
 
 
 def test_forms() -> None:
-    assert isinstance(KNIFE(2).bank, SharedKernels)
+    assert isinstance(KNIFE(2).bank, MarginalKernels)
     assert isinstance(KNIFE(2, given_classes=3).bank, ClassKernels)
     assert isinstance(KNIFE(2, 4, given_dim=3).bank, TrunkKernels)
     assert isinstance(KNIFE(2, 4, given_dim=3, network="paper").bank, PaperKernels)
@@ -31,9 +29,9 @@ def test_defaults() -> None:
     knife = KNIFE(2)
     assert knife.components == 128
     assert knife.init == "data"
-    assert isinstance(knife.transform, Whiten)
-    assert knife.given_transform is None
-    assert isinstance(KNIFE(2, 4, given_dim=3).given_transform, Standardize)
+    assert isinstance(knife.coordinates, Regression)
+    assert knife.features is None
+    assert isinstance(KNIFE(2, 4, given_dim=3).features, Features)
 
 
 @pytest.mark.parametrize("covariance", ["full", "diagonal", "tied", "low-rank"])
@@ -63,68 +61,33 @@ def test_entropy_of_a_uniform(generator: torch.Generator) -> None:
 def test_papers_start(seeded: Seeded) -> None:
     x = 5 + 2 * torch.randn(300, 2, generator=seeded(0))
     knife = KNIFE(2, 16, init="paper").initialize(x, seed=0)
-    assert isinstance(knife.bank, SharedKernels)
+    assert isinstance(knife.bank, MarginalKernels)
     assert knife.bank.units == Units()
     assert all(bool((row == x).all(1).any()) for row in knife.bank.means)
 
 
-def test_start_may_be_chosen_late(generator: torch.Generator) -> None:
-    x = 5 + 2 * torch.randn(300, 2, generator=generator)
-    late, early = KNIFE(2, 16), KNIFE(2, 16, init="paper")
-    late.initialize(x, init="paper", seed=0)
-    early.initialize(x, seed=0)
-    assert torch.equal(late.log_prob(x), early.log_prob(x))
-    late.initialize(x, init="data", seed=0)
-    fresh = KNIFE(2, 16).initialize(x, seed=0)
-    assert torch.equal(late.log_prob(x), fresh.log_prob(x))
-    assert late.transform.momentum == fresh.transform.momentum
-    assert isinstance(late.bank, SharedKernels)
-    assert isinstance(fresh.bank, SharedKernels)
-    assert late.bank.units == fresh.bank.units
-
-
 @pytest.mark.parametrize("init", ["data", "paper"])
-@pytest.mark.parametrize("made", ["data", "paper"])
 @pytest.mark.parametrize("condition", [{}, {"given_dim": 3}, {"given_classes": 2}], ids=str)
-def test_state_carries_its_form(init: Init, made: Init, condition: dict[str, int], generator: torch.Generator) -> None:
-    """Whatever the module was made with: the same values, and the same in training, where statistics may move."""
+def test_state_carries_coordinates(init: Init, condition: dict[str, int], generator: torch.Generator) -> None:
+    """The same values, and the same after both have observed more rows."""
     x = 5 + 2 * torch.randn(100, 2, generator=generator)
     y = torch.randn(100, 3, generator=generator) if "given_dim" in condition else torch.arange(100) % 2
     given = y if condition else None
-    knife = KNIFE(2, 4, **condition).initialize(x, given, init=init, seed=0)  # type: ignore[arg-type]
-    other = KNIFE(2, 4, init=made, **condition)  # type: ignore[arg-type]
+    knife = KNIFE(2, 4, init=init, **condition).initialize(x, given, seed=0)  # type: ignore[arg-type]
+    other = KNIFE(2, 4, init=init, **condition)  # type: ignore[arg-type]
     other.load_state_dict(knife.state_dict())
     assert torch.equal(other.log_prob(x, given), knife.log_prob(x, given))
-    for _ in range(3):
-        assert torch.equal(other(x + 1, given), knife(x + 1, given))
-    assert torch.equal(other.transform.shift, knife.transform.shift)
+    for density in (knife, other):
+        density.observe(3 * x + 1, given)
+    assert torch.equal(other(x, given), knife(x, given))
 
 
 def test_papers_form_stays_in_the_coordinates_of_the_data(generator: torch.Generator) -> None:
     x = 5 + 2 * torch.randn(100, 2, generator=generator)
-    knife = KNIFE(2, 4, init="paper")
-    for _ in range(2):
-        knife(x)
-        u, log_det = knife.transform(x)
-        assert torch.equal(u, x)
-        assert float(log_det) == 0
-        knife.initialize(x, seed=0)
-
-
-def test_a_failed_start_keeps_the_form(generator: torch.Generator) -> None:
-    x = torch.randn(100, 2, generator=generator)
-    knife = KNIFE(2, 4, init="paper").initialize(x, seed=0)
-    x[:, 1] = 1
-    with pytest.raises(ValueError, match=r"^x is constant in column 1"):
-        knife.initialize(x, init="data")
-    assert knife.transform.momentum == 0
-    assert torch.equal(knife.transform(x)[0], x)
-
-
-def test_start_in_the_same_mode_keeps_the_transform(generator: torch.Generator) -> None:
-    knife = KNIFE(2, 4)
-    transform = knife.transform
-    assert knife.initialize(torch.randn(50, 2, generator=generator), init="data").transform is transform
+    knife = KNIFE(2, 4, init="paper", given_dim=2).initialize(x, x, seed=0)
+    knife.observe(x, x)
+    assert isinstance(knife.coordinates, Identity)
+    assert knife.features is None
 
 
 def test_classes_differ(generator: torch.Generator) -> None:
@@ -135,12 +98,12 @@ def test_classes_differ(generator: torch.Generator) -> None:
     assert value == pytest.approx(normal_entropy(1) + 0.5 * math.log(0.1), abs=0.05)
 
 
-def test_running_statistics_follow_a_shrinking_distribution(generator: torch.Generator) -> None:
-    """Whole or half the scale: the loss follows though no parameter moves."""
+def test_coordinates_follow_a_shrinking_distribution(generator: torch.Generator) -> None:
+    """The loss follows though no parameter moves."""
     x = torch.randn(2000, 2, generator=generator)
     knife = KNIFE(2, 8).initialize(x, seed=0)
-    for _ in range(500):
-        knife(0.5 * x[torch.randint(2000, (128,), generator=generator)])
+    for _ in range(300):
+        knife.observe(0.5 * x[torch.randint(2000, (128,), generator=generator)])
     assert knife(0.5 * x).item() == pytest.approx(normal_entropy(2) - 2 * math.log(2), abs=0.1)
 
 

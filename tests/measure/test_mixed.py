@@ -16,6 +16,7 @@ from torch import Tensor
 from infoknife.measure import mixed as module
 from infoknife.measure.mixed import Mixed
 from infoknife.measure.table import Part
+from infoknife.mixtures import Mixture
 
 Array = NDArray[np.float64]
 
@@ -27,13 +28,10 @@ dfs = pytest.mark.parametrize("df", [None, 1.0, 4.5])
 def random(K: int, d: int, df: float | None = None, levels: tuple[int, ...] = LEVELS, seed: int = 0) -> Mixed:
     rng = np.random.default_rng(seed)
     factors = rng.normal(size=(K, d, d)) + 2 * np.eye(d)
-    return Mixed(
-        torch.tensor(rng.dirichlet(np.ones(K))),
-        tuple(torch.tensor(rng.dirichlet(np.ones(level), size=K)) for level in levels),
-        torch.tensor(rng.normal(size=(K, d)) * 2),
-        torch.tensor(factors @ factors.transpose(0, 2, 1)),
-        df,
-    )
+    weights = torch.tensor(rng.dirichlet(np.ones(K)))
+    tables = tuple(torch.tensor(rng.dirichlet(np.ones(level), size=K)) for level in levels)
+    means, covariances = torch.tensor(rng.normal(size=(K, d)) * 2), torch.tensor(factors @ factors.transpose(0, 2, 1))
+    return Mixed(Mixture.from_covariances(weights, means, covariances), tables, df)
 
 
 def rows(N: int, d: int, levels: tuple[int, ...] = LEVELS, seed: int = 1) -> tuple[Tensor, Tensor]:
@@ -49,8 +47,8 @@ def every(d: int, k: int = len(LEVELS)) -> Part:
 def of_scipy(mixed: Mixed, u: Tensor, codes: Tensor, columns: Part) -> Array:
     """The density by scipy's kernels, one by one."""
     j, parts = list(columns.continuous), []
-    for k, weight in enumerate(mixed.weights.tolist()):
-        mean, cov = mixed.means[k].numpy()[j], mixed.covariances[k].numpy()[np.ix_(j, j)]
+    for k, weight in enumerate(mixed.kernels.weights.tolist()):
+        mean, cov = mixed.kernels.means[k].numpy()[j], mixed.kernels.covariances[k].numpy()[np.ix_(j, j)]
         law: Any = stats.multivariate_normal(mean, cov) if mixed.df is None else None
         law = law or stats.multivariate_t(mean, cov, df=mixed.df)
         tables = [mixed.tables[i][k].numpy()[codes[:, i].numpy()] for i in columns.discrete]
@@ -78,12 +76,13 @@ def test_log_prob_is_that_of_scipy(K: int, d: int, df: float | None, seed: int) 
 @dfs
 def test_scores_add_up(df: float | None) -> None:
     mixed, (u, codes) = random(3, 2, df), rows(15, 2)
-    scores = mixed.scores(u, codes, every(2))
+    scores = mixed.scores(u, codes)
     assert scores.shape == (3, 15)
     for k in range(3):
-        alone = Mixed(torch.ones(1).double(), (), mixed.means[[k]], mixed.covariances[[k]], df)
+        one = Mixture(torch.ones(1).double(), mixed.kernels.means[[k]], mixed.kernels.factors[[k]])
+        alone = Mixed(one, (), df)
         tables = sum(mixed.tables[i][k, codes[:, i]].log() for i in range(2))
-        expected = alone.log_prob(u, codes, every(2, 0)) + tables + mixed.weights[k].log()
+        expected = alone.log_prob(u, codes, every(2, 0)) + tables + mixed.kernels.weights[k].log()
         np.testing.assert_allclose(scores[k], expected, rtol=1e-9)
 
 
@@ -96,7 +95,7 @@ def test_no_columns_are_certain() -> None:
 def test_discrete_columns_alone(df: float | None) -> None:
     mixed, (u, codes) = random(3, 2, df), rows(15, 2)
     first, second = (mixed.tables[i][:, codes[:, i]] for i in range(2))
-    expected = (mixed.weights[:, None] * first * second).sum(0).log()
+    expected = (mixed.kernels.weights[:, None] * first * second).sum(0).log()
     np.testing.assert_allclose(mixed.log_prob(u, codes, Part((), (0, 1))), expected, rtol=1e-12)
 
 
@@ -156,67 +155,69 @@ def masses(K: int, N: int, seed: int = 2) -> Tensor:
 
 def test_one_kernel_has_the_moments_of_the_rows() -> None:
     u, codes = rows(50, 3)
-    mixed = Mixed.of_masses(torch.ones(1, 50).double(), u, codes, LEVELS, prior=7.0)
-    np.testing.assert_allclose(mixed.means[0], u.mean(0), rtol=1e-12)
-    np.testing.assert_allclose(mixed.covariances[0], np.cov(u.numpy(), rowvar=False, bias=True), rtol=1e-8)
-    assert mixed.weights.tolist() == [1]
+    mixed = Mixed.from_masses(torch.ones(1, 50).double(), u, codes, LEVELS, prior=7.0)
+    np.testing.assert_allclose(mixed.kernels.means[0], u.mean(0), rtol=1e-12)
+    np.testing.assert_allclose(mixed.kernels.covariances[0], np.cov(u.numpy(), rowvar=False, bias=True), rtol=1e-8)
+    assert mixed.kernels.weights.tolist() == [1]
 
 
 def test_several_kernels_have_weighted_moments() -> None:
     (u, codes), mass = rows(50, 2), masses(3, 50)
-    mixed = Mixed.of_masses(mass, u, codes, LEVELS, prior=0)
+    mixed = Mixed.from_masses(mass, u, codes, LEVELS, prior=0)
     for k in range(3):
-        np.testing.assert_allclose(mixed.means[k], np.average(u, axis=0, weights=mass[k]), rtol=1e-9)
+        np.testing.assert_allclose(mixed.kernels.means[k], np.average(u, axis=0, weights=mass[k]), rtol=1e-9)
         expected = np.cov(u.numpy(), rowvar=False, aweights=mass[k].numpy(), ddof=0)
-        np.testing.assert_allclose(mixed.covariances[k], expected, rtol=1e-8)
-        assert float(mixed.weights[k]) == pytest.approx(float(mass[k].mean()))
+        np.testing.assert_allclose(mixed.kernels.covariances[k], expected, rtol=1e-8)
+        assert float(mixed.kernels.weights[k]) == pytest.approx(float(mass[k].mean()))
 
 
 def pooled(mixed: Mixed) -> Array:
     """The mean of the covariances of kernels without a prior, by weight."""
-    return np.einsum("k,kij->ij", mixed.weights.numpy(), mixed.covariances.numpy())
+    return np.einsum("k,kij->ij", mixed.kernels.weights.numpy(), mixed.kernels.covariances.numpy())
 
 
 @pytest.mark.parametrize("prior", [0.5, 3.0, 1000.0])
 def test_a_prior_counts_as_so_many_rows(prior: float) -> None:
     (u, codes), mass = rows(50, 2), masses(3, 50)
-    free = Mixed.of_masses(mass, u, codes, LEVELS, prior=0)
-    held = Mixed.of_masses(mass, u, codes, LEVELS, prior=prior)
+    free = Mixed.from_masses(mass, u, codes, LEVELS, prior=0)
+    held = Mixed.from_masses(mass, u, codes, LEVELS, prior=prior)
     for k in range(3):
         total = float(mass[k].sum())
-        expected = (total * free.covariances[k].numpy() + prior * pooled(free)) / (total + prior)
-        np.testing.assert_allclose(held.covariances[k], expected, rtol=1e-8)
-    np.testing.assert_allclose(held.means, free.means)
+        expected = (total * free.kernels.covariances[k].numpy() + prior * pooled(free)) / (total + prior)
+        np.testing.assert_allclose(held.kernels.covariances[k], expected, rtol=1e-8)
+    np.testing.assert_allclose(held.kernels.means, free.kernels.means)
 
 
 @given(st.integers(1, 5), st.integers(1, 3), st.integers(0, 1000))
 def test_an_infinite_prior_makes_covariances_equal(K: int, d: int, seed: int) -> None:
     (u, codes), mass = rows(60, d, seed=seed), masses(K, 60, seed)
-    equal = Mixed.of_masses(mass, u, codes, LEVELS, prior=math.inf)
-    free = Mixed.of_masses(mass, u, codes, LEVELS, prior=0)
-    assert equal.covariances.shape == (K, d, d)
-    np.testing.assert_allclose(equal.covariances, np.broadcast_to(pooled(free), (K, d, d)), rtol=1e-6, atol=1e-9)
-    assert bool((equal.covariances == equal.covariances[0]).all())
+    equal = Mixed.from_masses(mass, u, codes, LEVELS, prior=math.inf)
+    free = Mixed.from_masses(mass, u, codes, LEVELS, prior=0)
+    assert equal.kernels.covariances.shape == (K, d, d)
+    np.testing.assert_allclose(
+        equal.kernels.covariances, np.broadcast_to(pooled(free), (K, d, d)), rtol=1e-6, atol=1e-9
+    )
+    assert bool((equal.kernels.covariances == equal.kernels.covariances[0]).all())
 
 
 def test_pulls_count_in_means_and_scatters() -> None:
     (u, codes), mass = rows(50, 2), masses(2, 50)
     pull = torch.tensor(np.random.default_rng(3).random((2, 50)))
-    mixed = Mixed.of_masses(mass, u, codes, LEVELS, prior=0, df=3.0, pull=pull)
+    mixed = Mixed.from_masses(mass, u, codes, LEVELS, prior=0, df=3.0, pull=pull)
     for k in range(2):
         moving = (mass * pull)[k].numpy()
         mean = moving @ u.numpy() / moving.sum()
         expected = (moving[:, None] * (u.numpy() - mean)).T @ (u.numpy() - mean) / float(mass[k].sum())
-        np.testing.assert_allclose(mixed.means[k], mean, rtol=1e-9)
-        np.testing.assert_allclose(mixed.covariances[k], expected, rtol=1e-8)
+        np.testing.assert_allclose(mixed.kernels.means[k], mean, rtol=1e-9)
+        np.testing.assert_allclose(mixed.kernels.covariances[k], expected, rtol=1e-8)
     assert mixed.df == 3
-    np.testing.assert_allclose(mixed.weights, mass.mean(1), rtol=1e-9)
+    np.testing.assert_allclose(mixed.kernels.weights, mass.mean(1), rtol=1e-9)
 
 
 def test_tables_are_smoothed_frequencies() -> None:
     u, codes = torch.zeros(4, 0).double(), torch.tensor([[0], [0], [1], [1]])
     mass = torch.tensor([[1.0, 1, 0, 0], [0, 0, 1, 1]]).double()
-    (table,) = Mixed.of_masses(mass, u, codes, (3,), prior=0).tables
+    (table,) = Mixed.from_masses(mass, u, codes, (3,), prior=0).tables
     overall = np.array([2.5, 2.5, 0.5]) / 5.5
     np.testing.assert_allclose(table, (np.array([[2, 0, 0], [0, 2, 0]]) + 0.5 * overall) / 2.5, rtol=1e-12)
 
@@ -224,7 +225,7 @@ def test_tables_are_smoothed_frequencies() -> None:
 @given(st.integers(1, 4), st.integers(0, 1000))
 def test_tables_are_probabilities(K: int, seed: int) -> None:
     (u, codes), mass = rows(30, 1, seed=seed), masses(K, 30, seed)
-    for table in Mixed.of_masses(mass, u, codes, LEVELS, prior=0).tables:
+    for table in Mixed.from_masses(mass, u, codes, LEVELS, prior=0).tables:
         np.testing.assert_allclose(table.sum(1), 1, rtol=1e-12)
         assert bool((table > 0).all())
 
@@ -232,7 +233,7 @@ def test_tables_are_probabilities(K: int, seed: int) -> None:
 def test_a_kernel_that_has_seen_nothing_stays_finite() -> None:
     u, codes = rows(30, 2)
     mass = torch.stack([torch.ones(30), torch.zeros(30)]).double()
-    mixed = Mixed.of_masses(mass, u, codes, LEVELS, prior=3.0)
+    mixed = Mixed.from_masses(mass, u, codes, LEVELS, prior=3.0)
     assert bool(mixed.log_prob(u, codes, every(2)).isfinite().all())
 
 
@@ -240,19 +241,19 @@ def test_equal_covariances_of_kernels_that_are_far_apart() -> None:
     codes = torch.arange(200).unsqueeze(1) % 2
     u = codes + 1e-9 * rows(200, 1)[0]
     mass = torch.nn.functional.one_hot(codes.flatten()).T.double()
-    mixed = Mixed.of_masses(mass, u, codes, (2,), prior=math.inf)
-    expected = Mixed.of_masses(mass, u, codes, (2,), prior=0)
-    np.testing.assert_allclose(mixed.covariances[0], pooled(expected), rtol=1e-3)
+    mixed = Mixed.from_masses(mass, u, codes, (2,), prior=math.inf)
+    expected = np.cov((u - codes).numpy(), rowvar=False, bias=True)
+    np.testing.assert_allclose(mixed.kernels.covariances[0], expected, rtol=0.02)
 
 
 def test_shrinking_leaves_the_variances() -> None:
     u, codes = rows(30, 3)[0], torch.zeros(30, 0, dtype=torch.long)
-    mixed = Mixed.of_masses(torch.ones(1, 30).double(), u, codes, (), prior=math.inf)
+    mixed = Mixed.from_masses(torch.ones(1, 30).double(), u, codes, (), prior=math.inf)
     few, many = mixed.shrunk(30), mixed.shrunk(10**9)
-    np.testing.assert_allclose(few.covariances.diagonal(0, 1, 2), mixed.covariances.diagonal(0, 1, 2))
-    np.testing.assert_allclose(many.covariances, mixed.covariances, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(few.kernels.covariances.diagonal(0, 1, 2), mixed.kernels.covariances.diagonal(0, 1, 2))
+    np.testing.assert_allclose(many.kernels.covariances, mixed.kernels.covariances, rtol=1e-6, atol=1e-9)
     off = ~torch.eye(3, dtype=torch.bool)
-    assert bool((few.covariances[0][off].abs() < mixed.covariances[0][off].abs()).all())
+    assert bool((few.kernels.covariances[0][off].abs() < mixed.kernels.covariances[0][off].abs()).all())
 
 
 # expectation maximisation
@@ -281,7 +282,7 @@ def test_steps_keep_what_kernels_are(df: float | None) -> None:
     u, codes = rows(100, 2)
     mixed = random(3, 2, df).step(u, codes, prior=1.0)
     assert mixed.df == df
-    assert float(mixed.weights.sum()) == pytest.approx(1)
+    assert float(mixed.kernels.weights.sum()) == pytest.approx(1)
     assert [table.shape for table in mixed.tables] == [(3, 2), (3, 3)]
 
 
@@ -292,20 +293,18 @@ def test_student_steps_end_where_scipy_does(df: float) -> None:
     for _ in range(150):
         mixed = mixed.step(u, torch.zeros(400, 0).long(), prior=math.inf)
     _, loc, scale = stats.t.fit(x, fdf=df)
-    assert float(mixed.means) == pytest.approx(loc, abs=1e-3)
-    assert float(mixed.covariances) ** 0.5 == pytest.approx(scale, rel=1e-3)
+    assert float(mixed.kernels.means) == pytest.approx(loc, abs=1e-3)
+    assert float(mixed.kernels.covariances) ** 0.5 == pytest.approx(scale, rel=1e-3)
 
 
 def test_steps_find_clusters() -> None:
     rng = np.random.default_rng(0)
     label = rng.integers(2, size=1000)
     u = torch.tensor(rng.normal(size=(1000, 2)) + np.where(label, 4, -4)[:, None])
-    start = Mixed(
-        torch.ones(2).double() / 2, (), torch.tensor([[-1.0, 0], [1, 0]]).double(), torch.eye(2).double()[None]
-    )
-    mixed = start._replace(covariances=start.covariances.repeat(2, 1, 1) * 10)
+    means, scales = torch.tensor([[-1.0, 0], [1, 0]]).double(), torch.full((2, 2), 0.3).double()
+    mixed = Mixed(Mixture(torch.full((2,), 0.5).double(), means, torch.diag_embed(scales)))
     for _ in range(30):
         mixed = mixed.step(u, torch.zeros(1000, 0).long(), prior=0)
-    np.testing.assert_allclose(mixed.means, [[-4, -4], [4, 4]], atol=0.2)
-    np.testing.assert_allclose(mixed.covariances, np.broadcast_to(np.eye(2), (2, 2, 2)), atol=0.2)
-    assert float(mixed.weights[1]) == pytest.approx(label.mean(), abs=0.01)
+    np.testing.assert_allclose(mixed.kernels.means, [[-4, -4], [4, 4]], atol=0.2)
+    np.testing.assert_allclose(mixed.kernels.covariances, np.broadcast_to(np.eye(2), (2, 2, 2)), atol=0.2)
+    assert float(mixed.kernels.weights[1]) == pytest.approx(label.mean(), abs=0.01)

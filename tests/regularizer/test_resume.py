@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from infoknife import KNIFE, Regularizer, annealed, mi
 from infoknife.densities import Autoregressive, Gaussian, Parzen
-from infoknife.densities.banks import SharedKernels
+from infoknife.densities.knife import MarginalKernels
 from infoknife.regularizer.packed import unpacked
 
 Rows = tuple[Tensor, ...]
@@ -120,7 +120,7 @@ def test_a_run_with_kernels_put_anew(name: str) -> None:
     whole = Run(name, seed=0)
     whole.go(0, 60)
     for bank in whole.regularizer.estimator.modules():
-        if isinstance(bank, SharedKernels):
+        if isinstance(bank, MarginalKernels):
             bank.mass = bank.mass * torch.tensor([1e-3, *[1.0] * (len(bank.mass) - 1)])
             with torch.no_grad():
                 bank.logits[0] = -30.0

@@ -11,8 +11,7 @@ from torch import Tensor
 from infoknife import KNIFE
 from infoknife.cli.cases import Result
 from infoknife.cli.drawing import Drawing
-from infoknife.densities.banks import SharedKernels
-from infoknife.densities.covariance import in_plain_units
+from infoknife.densities.knife import MarginalKernels
 
 __all__ = ["FILES", "Scene", "outlines", "write"]
 
@@ -57,13 +56,12 @@ def write(folder: Path, scene: Scene) -> None:
 def outlines(knife: KNIFE, radius: float = 2.0, corners: int = 48) -> Tensor:
     """The kernels of a density in the plane as closed lines (M, corners, 2): so many standard deviations around."""
     bank = knife.bank
-    assert isinstance(bank, SharedKernels)
-    shape, M = in_plain_units(dict(bank.shape), bank.units), knife.components
+    assert isinstance(bank, MarginalKernels)
+    M, (_, means, shape) = knife.components, bank.plain(bank.means.dtype)
     angle = torch.linspace(0, 2 * math.pi, corners)
     circle = radius * torch.stack([angle.cos(), angle.sin()], -1).repeat(M, 1)  # M corners, 2
     kernel = torch.arange(M).repeat_interleave(corners)
-    chosen = {name: bank.covariance.select(value, kernel) for name, value in shape.items()}
-    points = bank.means[kernel] * bank.units.mean + bank.covariance.unproject(circle, chosen)
+    points = means[kernel] + bank.covariance.unproject(circle, bank.covariance.select(shape, kernel))
     return knife.transform.inverse(points).view(M, corners, 2)
 
 

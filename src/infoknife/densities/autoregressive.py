@@ -8,10 +8,14 @@ from torch import Tensor, nn
 from infoknife import kernels
 from infoknife.coordinates import Features, Regression
 from infoknife.densities.base import Density
-from infoknife.densities.columns import fitted_columns
 from infoknife.inputs import check_count
+from infoknife.mixtures import SPREAD, Mixture, Prior, sizes
 from infoknife.nn import MaskedMLP, capped
 
+ROWS = 2048  # rows that expectation maximisation looks at; training sees the others
+ITERATIONS = 10
+MIN_WIDTH = 1e-3  # least standard deviation of a kernel in standardised columns, for data that repeats itself
+MIN_ROWS = 8  # rows that a kernel needs
 NARROWEST = 6.0  # how much the network may add to the log of a precision: a row that it never saw stays possible
 
 
@@ -113,3 +117,53 @@ class Autoregressive(Density):
         self.logits[label], self.offsets[label], self.log_diagonal[label] = logits, 0.0, log_diagonal
         self.centres[label], self.widths[label] = centres, (-log_diagonal).exp()
 
+
+def quantile_kernels(x: Tensor, components: int) -> Mixture:
+    """Equal kernels at quantiles of every column of x (N, C), with widths that bridge the gaps: C mixtures."""
+    K = components
+    means = torch.quantile(x, (torch.arange(K) + 0.5).to(x) / K, 0).T  # C K
+    gaps = (means[:, 2:] - means[:, :-2]) / 2 if K > 2 else x.new_ones(len(means), 1)
+    gaps = torch.cat([gaps[:, :1], gaps, gaps[:, -1:]], 1)[:, :K].clamp_min(MIN_WIDTH)
+    return Mixture(torch.full_like(means, 1 / K), means[..., None], 1 / gaps[..., None])
+
+
+def fitted_columns(x: Tensor, components: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+    """Fit a mixture to every column of x (N, C) by expectation maximisation, from kernels at quantiles.
+
+    How many different kernels a column gets, a power of two or all of them, is decided on held-out rows; they are then
+    shared by its ``components`` kernels, which sit close together and can spread out in training.
+
+    Returns:
+        Log-weights, means and log-diagonals, (C, K) each.
+    """
+    x = x[torch.randperm(len(x), generator=generator)[:ROWS].to(x.device)]
+    train, held_out = x[len(x) // 4 :], x[: len(x) // 4]
+    candidates = sizes(components, max(1, len(train) // MIN_ROWS)) if len(held_out) > 1 else [1]
+    scores = torch.stack([_columns_of_size(train, K).log_prob(_apart(held_out)).mean(-1) for K in candidates])
+    best, result = scores.argmax(0), x.new_empty(3, x.shape[1], components)
+    for i, K in enumerate(candidates):
+        if len(columns := (best == i).nonzero().flatten()):
+            result[:, columns] = _shared(_columns_of_size(x[:, columns], K), components)
+    return result[0], result[1], result[2]
+
+
+def _apart(x: Tensor) -> Tensor:
+    """The columns of x (N, C) as rows of C mixtures: (C, N, 1)."""
+    return x.T.unsqueeze(-1)
+
+
+def _columns_of_size(x: Tensor, components: int) -> Mixture:
+    start = quantile_kernels(x, components)
+    prior = Prior(1.0, 1 / start.factors**2, weight_rows=1.0, floor=MIN_WIDTH**2, covariance="diagonal")
+    return start.improved(_apart(x), ITERATIONS if components > 1 else 2, prior)
+
+
+def _shared(mixture: Mixture, components: int) -> Tensor:
+    """Log-weights, means and log-diagonals (3, C, components) of about the same densities with more kernels."""
+    K = mixture.weights.shape[-1]
+    owner = torch.arange(components, device=mixture.weights.device) * K // components
+    copies = torch.bincount(owner, minlength=K)[owner]
+    place = torch.arange(components).to(mixture.means) - torch.searchsorted(owner, owner)  # among those that share
+    reach = SPREAD * (2 * place + 1 - copies) / copies  # from -SPREAD to SPREAD, and 0 where there is one
+    weights, means, factors = mixture.weights[:, owner], mixture.means[:, owner, 0], mixture.factors[:, owner, 0]
+    return torch.stack([(weights / copies).log(), means + reach / factors, factors.log()])

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from infoknife.coordinates import Features, Transform, count_outliers
-from infoknife.densities.revival import Revived
 from infoknife.inputs import check_count, check_values, class_codes, matrix
 
 Condition = Tensor | None
@@ -127,17 +126,6 @@ class Density(nn.Module, ABC):
         """How many rows that ``observe`` saw were left out or had an entry that was clipped."""
         return count_outliers(self)
 
-    def revive(self, x: Tensor, given: Condition = None) -> Revived:
-        """Look after kernels without mass: those found are put at the rows of x (N, dim) that are least likely.
-
-        For a density that follows moving data, every now and then; ``Regularizer`` does it.
-        """
-        x, given = self._checked(x, given)
-        with full_precision(x.device.type):
-            x = x.detach().to(torch.promote_types(x.dtype, torch.float32))
-            v = self._seen(given, x.dtype)
-            return self._revive(self.coordinates(x, self._regressors(v))[0], v)
-
     def evaluate(self, x: Tensor, given: Condition) -> Tensor:
         """Log-density (N,) of rows that were checked already: for the library's own use."""
         with full_precision(x.device.type):  # the computation follows the precision of x, but for half precision
@@ -192,10 +180,6 @@ class Density(nn.Module, ABC):
         assert self.given_classes is not None
         labels = torch.arange(self.given_classes, device=x.device).repeat(len(x))
         return self.evaluate(x.repeat_interleave(self.given_classes, 0), labels).view(len(x), -1)
-
-    def _revive(self, u: Tensor, given: Condition) -> Revived:
-        """Look after kernels, in the density's coordinates; most densities have none that can die."""
-        return Revived()
 
     def _follow(self, x: Tensor, given: Condition) -> Condition:
         """Let features and coordinates follow the rows; return what the density sees of the condition."""

@@ -1,24 +1,513 @@
-"""KNIFE: a fully learnable Gaussian-kernel density (Pichler et al., ICML 2022)."""
+r"""KNIFE: a fully learnable Gaussian-kernel density (Pichler et al., ICML 2022).
 
+A ``Covariance`` is the shape of a kernel: it names the tensors that describe it, and knows their log-density. A
+``Bank`` holds the parameters $\theta = (A, b, u)$ of `eq:knife`: one set, one for each class, or a network that gives
+them for a condition. So every bank goes with every shape. ``KNIFE`` puts both behind the coordinates of a ``Density``.
+
+A bank of kernels works in standardised coordinates. Its parameters are kept in units in which a step of size one in
+every coordinate of a block changes the log-density by about one: $1/\sqrt d$ for means and log-diagonals, $\sqrt 2/d$
+for the lower triangle. So one learning rate serves all dimensions, and Adam's noise does not grow with $d^2$.
+"""
+
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from infoknife import kernels
 from infoknife.coordinates import Features, Identity, Regression, Transform
-from infoknife.densities.banks import Bank, ClassKernels, SharedKernels
 from infoknife.densities.base import Density
-from infoknife.densities.conditional import TrunkKernels, paper_kernels
-from infoknife.densities.covariance import COVARIANCES, Covariance, LowRank
-from infoknife.densities.revival import Revived
-from infoknife.inputs import check_count, one_of
-from infoknife.nn import Activation
+from infoknife.inputs import check_count, check_whole, is_transformed, one_of
+from infoknife.kernels import PLAIN, Units
+from infoknife.mixtures import SPREAD, Mixture, fit_mixture, some_rows
+from infoknife.nn import MLP, Activation, Linear, Transposed, capped, hidden_layers, redraw
 
-__all__ = ["KNIFE"]
-
+Shape = dict[str, Tensor]
 Init = Literal["data", "paper"]
-NETWORKS: dict[str, Callable[..., Bank]] = {"trunk": TrunkKernels, "paper": paper_kernels}
+
+NARROWEST = 5.0  # how much the trunk may add to the log of a precision's factor: a row that it never saw stays possible
+ROWS = 512  # points whose kernels the paper's networks compute at a time: planes that fit the cache, and less memory
+
+
+# shapes
+
+
+class Covariance(ABC):
+    """How kernels in ``dim`` dimensions are shaped.
+
+    The tensors that describe a shape are shared by all points, (M, ...); zeros describe unit kernels. Every shape is a
+    factor F, whose output has identity covariance or, for low rank, $I + W W^\\top$.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, dim: int) -> None:
+        self.dim = dim
+
+    @abstractmethod
+    def sizes(self, components: int) -> dict[str, tuple[int, ...]]:
+        """The tensors that describe so many kernels, by name, with their sizes."""
+
+    @abstractmethod
+    def log_density(self, x: Tensor, log_weights: Tensor, means: Tensor, shape: Shape, units: Units = PLAIN) -> Tensor:
+        """Log-density in nats (N,) at x (N, d) of kernels whose means (M, d) and shape are stored in units."""
+
+    @abstractmethod
+    def project(self, x: Tensor, shape: Shape) -> Tensor:
+        """Map x (N, d) by the factor of every kernel: (N, M, d), or (N, 1, d) if it is the same for all."""
+
+    @abstractmethod
+    def unproject(self, z: Tensor, shape: Shape) -> Tensor:
+        """Undo the factor of each row's own kernel, whose tensors are (N, ...): z (N, d) to x (N, d)."""
+
+    @abstractmethod
+    def of_mixture(self, mixture: Mixture) -> Shape:
+        """The tensors whose kernels come closest to those of a mixture with full covariances."""
+
+    def mix(self, z: Tensor, log_weights: Tensor, offset: Tensor, log_scale: Tensor, shape: Shape) -> Tensor:
+        """Log-density (N,) of projected points z (N, M, d) with means and log-scales (N, M, d)."""
+        return kernels.diagonal(z, log_weights + shape["log_diagonal"].sum(-1), offset, log_scale)
+
+    def select(self, shape: Shape, kernel: Tensor) -> Shape:
+        """Each row's own kernel: from tensors (M, ...) and the kernels' numbers (N,) to tensors (N, ...)."""
+        return {name: value[kernel] for name, value in shape.items()}
+
+    def noise(self, shape: Shape, like: Tensor, generator: torch.Generator) -> Tensor:
+        """Draw what leaves the factor of each row's own kernel, in the size of ``like`` (N, d)."""
+        return _normal(like.shape, like, generator)
+
+
+class Full(Covariance):
+    """A covariance of its own for every kernel: the paper's choice, `eq:knife`."""
+
+    name = "full"
+
+    def sizes(self, components: int) -> dict[str, tuple[int, ...]]:
+        """Log-diagonal (M, d) and strictly lower part (M, d, d) of the precision's factor."""
+        return {"log_diagonal": (components, self.dim), "lower": (components, self.dim, self.dim)}
+
+    def log_density(self, x: Tensor, log_weights: Tensor, means: Tensor, shape: Shape, units: Units = PLAIN) -> Tensor:
+        """Evaluate ``kernels.full``, which multiplies by the units in passing."""
+        return kernels.full(x, log_weights, means, shape["log_diagonal"], shape["lower"], units)
+
+    def project(self, x: Tensor, shape: Shape) -> Tensor:
+        """Multiply x by every kernel's factor."""
+        M, d = shape["log_diagonal"].shape
+        return (x @ _factor(shape).reshape(M * d, d).T).view(-1, M, d)
+
+    def unproject(self, z: Tensor, shape: Shape) -> Tensor:
+        """Solve with each row's factor."""
+        return torch.linalg.solve_triangular(_factor(shape), z.unsqueeze(-1), upper=False).squeeze(-1)
+
+    def of_mixture(self, mixture: Mixture) -> Shape:
+        """Take the factors."""
+        return {"log_diagonal": mixture.factors.diagonal(0, 1, 2).log(), "lower": mixture.factors.tril(-1)}
+
+
+class Tied(Full):
+    """One full covariance for all kernels."""
+
+    name = "tied"
+
+    def sizes(self, components: int) -> dict[str, tuple[int, ...]]:
+        """The tensors of one full kernel."""
+        return super().sizes(1)
+
+    def log_density(self, x: Tensor, log_weights: Tensor, means: Tensor, shape: Shape, units: Units = PLAIN) -> Tensor:
+        """Map points and means by the one factor, then use unit kernels."""
+        shape = _scaled(shape, units)
+        factor = _factor(shape)[0]
+        centres = (means * units.mean) @ factor.T
+        log_weights = log_weights + shape["log_diagonal"].sum()
+        return kernels.diagonal(x @ factor.T, log_weights, centres, torch.zeros_like(centres))
+
+    def select(self, shape: Shape, kernel: Tensor) -> Shape:
+        """The one kernel that there is, for every row."""
+        return super().select(shape, torch.zeros_like(kernel))
+
+    def of_mixture(self, mixture: Mixture) -> Shape:
+        """Factor the mean covariance."""
+        pooled = torch.einsum("m,mij->ij", mixture.weights, mixture.covariances)
+        return super().of_mixture(Mixture.from_covariances(mixture.weights, mixture.means, pooled[None]))
+
+
+class Diagonal(Covariance):
+    """Axis-aligned kernels."""
+
+    name = "diagonal"
+
+    def sizes(self, components: int) -> dict[str, tuple[int, ...]]:
+        """Minus the log-standard deviations (M, d)."""
+        return {"log_diagonal": (components, self.dim)}
+
+    def log_density(self, x: Tensor, log_weights: Tensor, means: Tensor, shape: Shape, units: Units = PLAIN) -> Tensor:
+        """Evaluate ``kernels.diagonal``."""
+        return kernels.diagonal(x, log_weights, means * units.mean, shape["log_diagonal"] * units.diagonal)
+
+    def project(self, x: Tensor, shape: Shape) -> Tensor:
+        """Scale x for every kernel."""
+        return x.unsqueeze(-2) * shape["log_diagonal"].exp()
+
+    def unproject(self, z: Tensor, shape: Shape) -> Tensor:
+        """Divide by each row's scales."""
+        return z * (-shape["log_diagonal"]).exp()
+
+    def of_mixture(self, mixture: Mixture) -> Shape:
+        """Take the variances."""
+        return {"log_diagonal": -0.5 * mixture.covariances.diagonal(0, 1, 2).log()}
+
+
+class LowRank(Diagonal):
+    """Diagonal plus a part of rank ``rank``: d (r + 1) numbers per kernel instead of d (d + 1) / 2."""
+
+    name = "low-rank"
+
+    def __init__(self, dim: int, rank: int | None = None) -> None:
+        super().__init__(dim)
+        rank = max(1, math.isqrt(dim)) if rank is None else check_whole("rank", rank)
+        if not 1 <= rank <= dim:
+            raise ValueError(f"rank is {rank}; expected 1 to dim={dim}")
+        self.rank = rank
+
+    def sizes(self, components: int) -> dict[str, tuple[int, ...]]:
+        """Log-diagonal (M, d) and W (M, d, r)."""
+        return super().sizes(components) | {"factor": (components, self.dim, self.rank)}
+
+    def log_density(self, x: Tensor, log_weights: Tensor, means: Tensor, shape: Shape, units: Units = PLAIN) -> Tensor:
+        """Evaluate ``kernels.low_rank``."""
+        shape = _scaled(shape, units)
+        return kernels.low_rank(x, log_weights, means * units.mean, shape["log_diagonal"], shape["factor"])
+
+    def mix(self, z: Tensor, log_weights: Tensor, offset: Tensor, log_scale: Tensor, shape: Shape) -> Tensor:
+        """Log-density of scaled points, which keep the low-rank part."""
+        log_weights = log_weights + shape["log_diagonal"].sum(-1)
+        return kernels.low_rank(z, log_weights, offset, log_scale, shape["factor"])
+
+    def noise(self, shape: Shape, like: Tensor, generator: torch.Generator) -> Tensor:
+        """Draw from N(0, I + W W')."""
+        latent = _normal((*like.shape[:-1], self.rank, 1), like, generator)
+        return super().noise(shape, like, generator) + (shape["factor"] @ latent).squeeze(-1)
+
+    def of_mixture(self, mixture: Mixture) -> Shape:
+        """Keep the largest principal directions, and on the diagonal what is left of the variances."""
+        covariances = mixture.covariances
+        values, vectors = torch.linalg.eigh(covariances)
+        rest = values[..., : self.dim - self.rank].mean(-1) if self.rank < self.dim else values[..., 0] / 2  # M
+        spread = (values[..., None, -self.rank :] - rest[:, None, None]).clamp_min(1e-6).sqrt()
+        top = vectors[..., -self.rank :] * spread  # M d r
+        variances = covariances.diagonal(0, 1, 2) - top.square().sum(-1)
+        log_diagonal = -0.5 * variances.clamp_min(1e-6).log()
+        return {"log_diagonal": log_diagonal, "factor": top * log_diagonal.exp()[..., None]}
+
+
+COVARIANCES: dict[str, Callable[[int], Covariance]] = {kind.name: kind for kind in (Full, Diagonal, Tied, LowRank)}
+
+
+def _factor(shape: Shape) -> Tensor:
+    return shape["lower"].tril(-1) + torch.diag_embed(shape["log_diagonal"].exp())
+
+
+def _normal(size: tuple[int, ...], like: Tensor, generator: torch.Generator) -> Tensor:
+    return torch.randn(size, generator=generator, dtype=like.dtype).to(like.device)
+
+
+def _scaled(shape: Shape, units: Units) -> Shape:
+    """Multiply the tensors of a shape, a vector or a matrix per kernel, by their units."""
+    return {name: value * (units.diagonal if value.dim() == 2 else units.lower) for name, value in shape.items()}
+
+
+def _units(d: int) -> Units:
+    return Units(d**-0.5, d**-0.5, 2**0.5 / d)
+
+
+# banks
+
+
+class Bank(nn.Module, ABC):
+    """Kernels for the points u (N, d), perhaps given a standardised condition or classes."""
+
+    @abstractmethod
+    def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
+        """Log-density in nats at u (N, d): (N,)."""
+
+    @abstractmethod
+    def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
+        """Draw (n, d)."""
+
+    @abstractmethod
+    def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+        """Start from data."""
+
+    @abstractmethod
+    def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+        """Start as the paper does."""
+
+
+class MarginalKernels(Bank):
+    """M kernels for all points: the marginal density."""
+
+    def __init__(self, components: int, covariance: Covariance) -> None:
+        super().__init__()
+        d = covariance.dim
+        self.covariance = covariance
+        self.units = _units(d)
+        self.logits = nn.Parameter(torch.zeros(components))
+        self.means = nn.Parameter(torch.randn(components, d) * (SPREAD / self.units.mean))
+        self.names = tuple(covariance.sizes(components))
+        for name, size in covariance.sizes(components).items():
+            self.register_parameter(name, nn.Parameter(torch.zeros(size)))
+
+    @property
+    def shape(self) -> Shape:
+        """The parameters of the covariance, as they are stored."""
+        return {name: self._parameters[name] for name in self.names}  # type: ignore[misc]
+
+    def plain(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, Shape]:
+        """Log-weights (M,), means (M, d) and shape in plain units, as ``Covariance.log_density`` takes them."""
+        log_weights, means, shape = self._stored(dtype)
+        return log_weights, means * self.units.mean, _scaled(shape, self.units)
+
+    def log_prob(self, u: Tensor, given: Tensor | None = None) -> Tensor:
+        """Log-density at u (N, d)."""
+        return self.covariance.log_density(u, *self._stored(u.dtype), self.units)
+
+    def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
+        """Choose a kernel for each sample, then draw from it."""
+        weights, (_, means, shape) = torch.softmax(self.logits, -1), self.plain(self.logits.dtype)
+        kernel = torch.multinomial(weights.cpu(), n, replacement=True, generator=generator).to(weights.device)
+        means, shape = means[kernel], self.covariance.select(shape, kernel)
+        return means + self.covariance.unproject(self.covariance.noise(shape, means, generator), shape)
+
+    def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+        """Start from a mixture fitted to u."""
+        self.copy_mixture(fit_mixture(u, len(self.logits), generator))
+
+    def copy_mixture(self, mixture: Mixture) -> None:
+        """Take the weights and means of a mixture of as many kernels, and the shapes that come closest to its own."""
+        self.units = _units(self.covariance.dim)
+        self.logits.copy_(mixture.weights.log())
+        self.means.copy_(mixture.means / self.units.mean)
+        inverse = Units(*(1 / unit for unit in self.units))
+        for name, value in _scaled(self.covariance.of_mixture(mixture), inverse).items():
+            self.shape[name].copy_(value)
+
+    def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+        """Means at samples, equal weights, everything else 0.01 times standard noise, in plain units."""
+        self.units = PLAIN
+        self.logits.zero_()
+        self.means.copy_(u[some_rows(len(u), len(self.logits), generator).to(u.device)])
+        for value in self.shape.values():
+            value.copy_(0.01 * torch.randn(value.shape, generator=generator))
+
+    def _stored(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, Shape]:
+        """Log-weights, means and shape as they are stored, in units."""
+        shape = {name: value.to(dtype) for name, value in self.shape.items()}
+        return torch.log_softmax(self.logits.to(dtype), -1), self.means.to(dtype), shape
+
+    def get_extra_state(self) -> Tensor:
+        """The units, which the parameters mean nothing without."""
+        return torch.tensor(self.units, dtype=torch.double)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Take the units of a state dictionary."""
+        self.units = Units(*state.tolist())
+
+
+class ClassKernels(Bank):
+    """One set of M kernels for each class, `eq:hat_h_xgivy` with a discrete condition."""
+
+    def __init__(self, classes: int, components: int, covariance: Covariance) -> None:
+        super().__init__()
+        self.banks = nn.ModuleList(MarginalKernels(components, covariance) for _ in range(classes))
+
+    def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
+        """Log-density at u (N, d): every class sees its own rows only."""
+        assert given is not None
+        if is_transformed():
+            return self.log_prob_all(u).gather(-1, given.unsqueeze(-1)).squeeze(-1)
+        order, parts = self._parts(given)
+        return torch.cat([bank.log_prob(u[rows]) for bank, rows in parts])[torch.argsort(order)]
+
+    def log_prob_all(self, u: Tensor) -> Tensor:
+        """Log-densities of every class at u (N, d): (N, classes)."""
+        return torch.stack([bank.log_prob(u) for bank in self._banks()], -1)
+
+    def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
+        """Draw each row from the kernels of its class."""
+        assert given is not None
+        order, parts = self._parts(given)
+        return torch.cat([bank.sample(len(rows), None, generator) for bank, rows in parts])[torch.argsort(order)]
+
+    def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+        """Start every class from its rows; a class with fewer than two starts from all rows."""
+        for label, bank in enumerate(self._banks()):
+            bank.start(_rows_of(label, u, given), None, generator)
+
+    def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+        """Start every class as the paper does."""
+        for label, bank in enumerate(self._banks()):
+            bank.start_paper(_rows_of(label, u, given), None, generator)
+
+    def _banks(self) -> list[MarginalKernels]:
+        return [bank for bank in self.banks if isinstance(bank, MarginalKernels)]
+
+    def _parts(self, given: Tensor) -> tuple[Tensor, list[tuple[MarginalKernels, Tensor]]]:
+        """Rows sorted by class, and the bank and the rows of each class that is there."""
+        order, banks = torch.argsort(given, stable=True), self._banks()
+        labels, counts = torch.unique_consecutive(given[order], return_counts=True)
+        present = [banks[label] for label in labels.tolist()]
+        return order, list(zip(present, order.split(counts.tolist()), strict=True))
+
+
+def _rows_of(label: int, u: Tensor, given: Tensor | None) -> Tensor:
+    rows = u[given == label]
+    return rows if len(rows) > 1 else u
+
+
+class TrunkKernels(Bank):
+    r"""Kernels whose weights, means and scales move with the condition; one shared trunk computes them.
+
+    With the factor $F_m$ of kernel m, shared by all points,
+    $y_m = e^{s_m(v)} \odot \bigl(F_m u - c_m - o_m(v)\bigr)$ is standard normal in kernel m. The coordinates u are what
+    a linear regression on the condition leaves. $F_m$ and $c_m$ start from a mixture fitted to them; the trunk's outputs
+    $(s, o)$ and the change of the weights start at zero. A step costs N M d numbers of network output, not N M d d.
+
+    Args:
+        given_dim: Dimension of the condition.
+        components: Number of kernels.
+        covariance: Shape of the kernels.
+        hidden: Width of the trunk's two hidden layers.
+        network: ``activation`` and ``layer_norm`` of the trunk, as ``MLP`` takes them.
+    """
+
+    def __init__(
+        self, given_dim: int, components: int, covariance: Covariance, hidden: int = 128, **network: Any
+    ) -> None:
+        super().__init__()
+        d = covariance.dim
+        self.covariance, self.components = covariance, components
+        self.offset = nn.Parameter(torch.randn(components, d) * SPREAD)
+        sizes = covariance.sizes(components)
+        self.shape = nn.ParameterDict({name: nn.Parameter(torch.zeros(size)) for name, size in sizes.items()})
+        self.trunk = MLP(given_dim, components * (2 * d + 1), (hidden, hidden), **{"activation": nn.SiLU} | network)
+        for parameter in self.trunk.last.parameters():
+            nn.init.zeros_(parameter)
+
+    def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
+        """Log-density at u (N, d) given v (N, given_dim)."""
+        shape = {name: value.to(u.dtype) for name, value in self.shape.items()}
+        log_weights, offset, log_scale = self._moves(given)
+        z = self.covariance.project(u, shape)
+        return self.covariance.mix(z, log_weights, offset, log_scale, shape)
+
+    def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
+        """Choose a kernel for each row, then draw from it."""
+        log_weights, offset, log_scale = self._moves(given)
+        kernel = torch.multinomial(log_weights.exp().cpu(), 1, generator=generator).squeeze(-1).to(offset.device)
+        rows = torch.arange(n, device=offset.device)
+        chosen = self.covariance.select(dict(self.shape.items()), kernel)
+        noise = self.covariance.noise(chosen, offset[rows, kernel], generator)
+        z = offset[rows, kernel] + noise * (-log_scale[rows, kernel]).exp()
+        return self.covariance.unproject(z, chosen)
+
+    def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+        """Start from a mixture fitted to u."""
+        mixture = fit_mixture(u, self.components, generator)
+        shape = self.covariance.of_mixture(mixture)
+        for name, value in shape.items():
+            self.shape[name].copy_(value)
+        centres = self.covariance.project(mixture.means, shape).expand(self.components, self.components, -1)
+        self.offset.copy_(centres.diagonal(0, 0, 1).T)
+        self.trunk.last.weight.zero_()
+        self.trunk.last.bias.zero_()[: self.components].copy_(mixture.weights.log())
+
+    def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+        """Start from data: the paper has no trunk."""
+        self.start(u, given, generator)
+
+    def _moves(self, given: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Log-weights (N, M), means (N, M, d) after the factor, and log-scales (N, M, d)."""
+        M, d = self.offset.shape
+        logits, offset, log_scale = self.trunk(given).split([M, M * d, M * d], -1)
+        offset = offset.view(-1, M, d) + self.offset.to(offset.dtype)
+        return torch.log_softmax(logits, -1), offset, capped(log_scale, NARROWEST).view(-1, M, d)
+
+
+class PaperKernels(Bank):
+    """The paper's form: three networks with one tanh layer give all of (A, b, u) for every point (section A.3).
+
+    The network of the factors has a last layer for each of their columns, as ``kernels.by_point`` takes them.
+
+    Args:
+        given_dim: Dimension of the condition.
+        components: Number of kernels.
+        covariance: Shape of the kernels, full (which the paper has) or diagonal.
+        hidden: Width of the networks' hidden layer.
+        network: ``activation`` and ``layer_norm`` of the networks, as ``MLP`` takes them.
+    """
+
+    def __init__(
+        self, given_dim: int, components: int, covariance: Covariance, hidden: int = 64, **network: Any
+    ) -> None:
+        super().__init__()
+        d, M = covariance.dim, components
+        if covariance.name not in ("full", "diagonal"):
+            raise ValueError(
+                f"network is 'paper', but covariance is {covariance.name!r}; expected 'full' or 'diagonal' with it. "
+                "network='trunk' takes all of them"
+            )
+        self.covariance, self.components = covariance, components
+        self.means = MLP(given_dim, M * d, (hidden,), last=Transposed, **network)
+        self.logits = MLP(given_dim, M, (hidden,), last=Transposed, **network)
+        self.shape = nn.Sequential(*hidden_layers(given_dim, (hidden,), **network))
+        lengths = range(d, 0, -1) if covariance.name == "full" else [1] * d
+        self.columns = nn.ModuleList(Transposed(hidden, length * M) for length in lengths)
+
+    def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
+        """Log-density at u (N, d) given v (N, given_dim)."""
+        assert given is not None
+        blocks = zip(u.split(ROWS), given.split(ROWS), strict=True)
+        return torch.cat([kernels.by_point(rows, self._log_weights(v), *self._planes(v)) for rows, v in blocks])
+
+    def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
+        """Choose a kernel for each row, then draw from it."""
+        assert given is not None
+        weights = self._log_weights(given).T.exp()
+        kernel = torch.multinomial(weights.cpu(), 1, generator=generator).squeeze(-1).to(weights.device)
+        rows, (means, columns) = torch.arange(n, device=kernel.device), self._planes(given)
+        log_diagonal, lower = kernels.unpacked([column[:, kernel, rows] for column in columns])
+        means, shape = means[:, kernel, rows].T, {"log_diagonal": log_diagonal, "lower": lower}
+        return means + self.covariance.unproject(self.covariance.noise(shape, means, generator), shape)
+
+    def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+        """Let every kernel start, whatever the condition, from a mixture fitted to u."""
+        mixture = fit_mixture(u, self.components, generator)
+        columns = kernels.packed(**self.covariance.of_mixture(mixture))
+        values = (mixture.means.T, mixture.weights.log(), *columns)
+        layers = (self.means.last, self.logits.last, *self.columns)
+        for layer, value in zip(layers, values, strict=True):
+            assert isinstance(layer, Linear)
+            layer.weight.zero_()
+            layer.bias.copy_(value.flatten())
+
+    def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+        """Draw the networks at random (section A.3)."""
+        redraw(self, generator)
+
+    def _log_weights(self, given: Tensor) -> Tensor:
+        """The log-weights (M, N)."""
+        return torch.log_softmax(self.logits(given), 0)
+
+    def _planes(self, given: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Means (d, M, N) and the columns of the factor, up to (d - j, M, N)."""
+        hidden, size = self.shape(given), (-1, self.components, len(given))
+        return self.means(given).view(size), [layer(hidden).view(size) for layer in self.columns]
+
+
+NETWORKS: dict[str, Callable[..., Bank]] = {"trunk": TrunkKernels, "paper": PaperKernels}
 
 
 class KNIFE(Density):
@@ -38,7 +527,8 @@ class KNIFE(Density):
         covariance: ``"full"``, ``"diagonal"``, ``"tied"`` (one full covariance for all kernels) or ``"low-rank"``.
         rank: Rank of the low-rank part; about the square root of ``dim`` if not given.
         network: How kernels follow a continuous condition: ``"trunk"``, one network for weights, means and scales,
-            or ``"paper"``, three networks with one tanh layer for all of (A, b, u); the trunk if not given.
+            or ``"paper"``, three networks with one tanh layer for all of (A, b, u), full or diagonal; the trunk if
+            not given.
         hidden: Width of the hidden layers; 128 for the trunk and 64 for the paper's if not given.
         activation: Class of the networks' activation module; ``nn.SiLU`` for the trunk and ``nn.Tanh`` for the paper's
             if not given.
@@ -72,50 +562,45 @@ class KNIFE(Density):
         init: Init = "data",
     ) -> None:
         one_of("init", init, ("data", "paper"))
-        super().__init__(dim, given_dim, given_classes, *_coordinates(dim, given_dim, init))
+        super().__init__(dim, given_dim, given_classes, *_coordinates(dim, given_dim, init, network))
         self.components, self.init = check_count("components", components), init
         shape = _covariance(self.dim, covariance, rank)
+        if self.given_dim is None:
+            _check_no_network(network, hidden, activation, layer_norm)
         self.bank: Bank
         if self.given_dim is not None:
             layers = _layers(hidden, activation, layer_norm)
             width = self.given_dim if self.features is None else self.features.out
-            self.bank = _following(shape, self.components, width, network, layers)
-        elif activation is not None or layer_norm:
-            raise ValueError(
-                "activation or layer_norm is set, but there is no continuous condition for a network; "
-                "expected given_dim= with them"
-            )
-        elif network is not None or hidden is not None:
-            raise ValueError(
-                f"network is {network!r} and hidden is {hidden}, but there is no continuous condition for a network; "
-                "expected given_dim= with them"
-            )
+            self.bank = _network(network)(width, self.components, shape, **layers)
         elif self.given_classes is not None:
             self.bank = ClassKernels(self.given_classes, self.components, shape)
         else:
-            self.bank = SharedKernels(self.components, shape)
+            self.bank = MarginalKernels(self.components, shape)
 
     def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
         return self.bank.log_prob(u, given)
 
+    def _log_prob_all(self, u: Tensor) -> Tensor:
+        assert isinstance(self.bank, ClassKernels)
+        return self.bank.log_prob_all(u)
+
     def _sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
         return self.bank.sample(n, given, generator)
-
-    def _revive(self, u: Tensor, given: Tensor | None) -> Revived:
-        return self.bank.revive(u, given)
 
     def _initialize(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         start = self.bank.start_paper if self.init == "paper" else self.bank.start
         start(u, given, generator)
 
 
-def _coordinates(dim: int, given_dim: int | None, init: Init) -> tuple[Transform, Features | None]:
-    """The paper's coordinates are those of the data; ours are whitened, less a regression on the condition."""
+def _coordinates(
+    dim: int, given_dim: int | None, init: Init, network: str | None
+) -> tuple[Transform, Features | None]:
+    """The paper's coordinates are those of the data; ours are whitened, for a trunk less a regression on the condition."""
     check_count("dim", dim)
     if init == "paper":
         return Identity(dim), None
-    features = None if given_dim is None else Features(check_count("given_dim", given_dim))
-    return Regression(dim, 0 if features is None else features.out), features
+    features = None if given_dim is None else Features(check_count("given_dim", given_dim), ranks=network != "paper")
+    return Regression(dim, 0 if features is None or network == "paper" else features.out), features
 
 
 def _covariance(dim: int, name: str, rank: int | None) -> Covariance:
@@ -125,6 +610,12 @@ def _covariance(dim: int, name: str, rank: int | None) -> Covariance:
     return COVARIANCES[name](dim) if rank is None else LowRank(dim, rank)
 
 
+def _network(name: str | None) -> Callable[..., Bank]:
+    name = "trunk" if name is None else name
+    one_of("network", name, tuple(NETWORKS))
+    return NETWORKS[name]
+
+
 def _layers(hidden: int | None, activation: Activation | None, layer_norm: bool) -> dict[str, Any]:
     """What is said about the layers; a network has its own defaults for the rest."""
     width = None if hidden is None else check_count("hidden", hidden)
@@ -132,10 +623,10 @@ def _layers(hidden: int | None, activation: Activation | None, layer_norm: bool)
     return {name: value for name, value in said.items() if value is not None}
 
 
-def _following(
-    covariance: Covariance, components: int, given_dim: int, network: str | None, layers: dict[str, Any]
-) -> Bank:
-    """Kernels that follow a continuous condition."""
-    network = "trunk" if network is None else network
-    one_of("network", network, tuple(NETWORKS))
-    return NETWORKS[network](given_dim, components, covariance, **layers)
+def _check_no_network(network: str | None, hidden: int | None, activation: Activation | None, layer_norm: bool) -> None:
+    """Refuse what is said about a network where there is no continuous condition for one."""
+    expected = "but there is no continuous condition for a network; expected given_dim= with them"
+    if activation is not None or layer_norm:
+        raise ValueError(f"activation or layer_norm is set, {expected}")
+    if network is not None or hidden is not None:
+        raise ValueError(f"network is {network!r} and hidden is {hidden}, {expected}")

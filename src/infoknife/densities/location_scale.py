@@ -12,9 +12,8 @@ from torch import Tensor, nn
 
 from infoknife.coordinates import Features, Identity, Standardize
 from infoknife.densities.base import Density, full_precision, generator_of
-from infoknife.densities.start import redraw, regression
 from infoknife.inputs import check_count, one_of
-from infoknife.nn import MLP, Activation, Linear
+from infoknife.nn import MLP, Activation, Linear, redraw, regression
 
 
 class LocationScale(Density):

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from infoknife import kernels
 from infoknife.coordinates import Features, Identity, Whiten
-from infoknife.densities.banks import some_rows
 from infoknife.densities.base import Density
 from infoknife.inputs import check_count, one_of
+from infoknife.mixtures import some_rows
 from infoknife.nn import MLP
 
 _CHUNK = 2**24  # numbers at once when many points meet many centres

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from infoknife.coordinates import Standardize, Transform, count_outliers
 from infoknife.densities.base import finite_together, full_precision, generator_of, kept
-from infoknife.densities.revival import Revived
 from infoknife.inputs import check_count, check_values, class_codes, matrix
 
 Bound = Literal["lower", "upper"] | None
@@ -128,12 +127,6 @@ class MutualInformation(nn.Module, ABC):
         """Return parameter groups for any torch optimiser; parts that learn at another rate say so."""
         return [{"params": list(self.parameters()), "lr": lr}]
 
-    def revive(self, x: Tensor, y: Tensor) -> Revived:
-        """Look after kernels without mass, as ``Density.revive`` does, for the densities inside."""
-        x, y = self._checked(x, y)
-        with full_precision(x.device.type):
-            return self._revive(*self._mapped(x.detach(), y.detach()))
-
     def get_extra_state(self) -> Tensor:
         """Return whether the estimator was started, for a state dictionary."""
         return torch.tensor([float(self.initialized)])
@@ -168,10 +161,6 @@ class MutualInformation(nn.Module, ABC):
 
     def _observe(self, x: Tensor, y: Tensor) -> None:
         """Let what a subclass adds follow a fresh batch, in coordinates."""
-
-    def _revive(self, x: Tensor, y: Tensor) -> Revived:
-        """Look after kernels, in coordinates; critics and networks have none."""
-        return Revived()
 
     def _follow(self, x: Tensor, y: Tensor) -> None:
         for coordinates, rows in ((self.x_coordinates, x), (self.y_coordinates, y)):

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 
 from infoknife.coordinates import MEMORY
-from infoknife.densities.revival import Revived
 from infoknife.estimators.base import Facts, MutualInformation
 from infoknife.estimators.difference import DENSITIES, seed_from
 from infoknife.inputs import one_of
@@ -95,9 +94,6 @@ class ClassDifference(MutualInformation):
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         self.counts = self._counted(y, torch.ones_like(y)) + 0.5
         self.conditional.initialize(x, y, seed=seed_from(generator))
-
-    def _revive(self, x: Tensor, y: Tensor) -> Revived:
-        return self.conditional.revive(x, y)
 
     def _counted(self, y: Tensor, rows: Tensor) -> Tensor:
         """How often each class is there (classes,), in the rows (N,) that count."""

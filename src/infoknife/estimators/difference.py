@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from infoknife.coordinates import Affine, Identity, RankNormal, Transform
 from infoknife.densities import KNIFE, Autoregressive, Density, Gaussian, Logistic, Schraudolph
 from infoknife.densities.base import generator_of
-from infoknife.densities.revival import Revived
 from infoknife.estimators.base import Facts, MutualInformation
 from infoknife.inputs import one_of
 
@@ -78,11 +77,6 @@ class EntropyPair(nn.Module):
         t, _ = self.map(target)
         self.marginal.observe(t)
         self.conditional.observe(t, condition)
-
-    def revive(self, target: Tensor, condition: Tensor) -> Revived:
-        """Look after the kernels of both densities."""
-        t, _ = self.map(target)
-        return self.marginal.revive(t).beside(self.conditional.revive(t, condition))
 
 
 @final
@@ -191,9 +185,6 @@ class Difference(MutualInformation):
     def _observe(self, x: Tensor, y: Tensor) -> None:
         self._pair.observe(*self._ordered(x, y))
 
-    def _revive(self, x: Tensor, y: Tensor) -> Revived:
-        return self._pair.revive(*self._ordered(x, y))
-
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         if len(self.sides) > 1:
             self.given = self._better_side(x, y, generator)
@@ -269,12 +260,6 @@ class JointDifference(MutualInformation):
         self.y_map.observe(y)
         for density, rows in self._parts(x, y):
             density.observe(rows)
-
-    def _revive(self, x: Tensor, y: Tensor) -> Revived:
-        found = Revived()
-        for density, rows in self._parts(x, y):
-            found = found.beside(density.revive(rows))
-        return found
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         self.x_map.initialize(x)

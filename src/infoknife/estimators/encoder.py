@@ -12,11 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from infoknife.coordinates import Moments, precision_factor, shrunk
-from infoknife.densities.revival import Revived
-from infoknife.densities.start import SPREAD, start
 from infoknife.estimators.base import Facts, MutualInformation
 from infoknife.estimators.difference import DENSITIES, seed_from
 from infoknife.inputs import check_count, one_of
+from infoknife.mixtures import SPREAD, fit_mixture
 
 STEP = 0.2  # of the standard normal's weight towards what a fresh batch says: it is settled after a few batches
 LEAST = 1e-3  # weight of the standard normal, and of the kernels: either can come back
@@ -67,9 +66,6 @@ class EncoderDifference(GaussianEncoder):
 
     def _observe(self, x: Tensor, y: Tensor) -> None:
         self.marginal.observe(x)
-
-    def _revive(self, x: Tensor, y: Tensor) -> Revived:
-        return self.marginal.revive(x)
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         self.marginal.initialize(x, seed=seed_from(generator))
@@ -172,7 +168,7 @@ class EncoderKernels(GaussianEncoder):
         mean, log_variance = y.chunk(2, -1)
         noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype).to(mean.device)
         u = (mean + (0.5 * log_variance).exp() * noise - self.shift) @ self.factor.T
-        mixture = start(u, len(self.logits), generator, SPREAD / math.sqrt(self.x_dim))
+        mixture = fit_mixture(u, len(self.logits), generator, SPREAD / math.sqrt(self.x_dim))
         self.logits.copy_(mixture.weights.log())
         self.means.copy_(mixture.means)
         self.log_diagonal.copy_(-0.5 * mixture.covariances.diagonal(0, 1, 2).log())

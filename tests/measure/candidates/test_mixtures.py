@@ -19,8 +19,8 @@ from infoknife.measure.candidates.mixtures import (
     DEGREES,
     Counts,
     GaussianKernel,
-    GaussianMixture,
     MixedFitted,
+    MixtureCandidate,
     StudentKernel,
     cells,
     clusters,
@@ -44,7 +44,7 @@ ALL: dict[str, Candidate] = {
     "together": GaussianKernel("gaussian-together", standard, together=True),
     "student": StudentKernel("student", ranked=False),
     "ranked": StudentKernel("student-copula", ranked=True),
-    "mixture": GaussianMixture("mixture", standard, kernels=3),
+    "mixture": MixtureCandidate("mixture", standard, kernels=3),
 }
 everyone = pytest.mark.parametrize("candidate", ALL.values(), ids=ALL)
 
@@ -140,7 +140,7 @@ def test_one_covariance_for_all_labels_is_linear_discriminant_analysis() -> None
     np.testing.assert_allclose(one.terms(rows)[1], special.logsumexp(scores, 0), rtol=1e-6)
     expected = (scores[label, np.arange(len(x))] - special.logsumexp(scores, 0) - np.log(shares[label])).mean()
     assert float(one.ratio(rows).mean()) == pytest.approx(expected, abs=0.02)  # tables are smoothed a little
-    np.testing.assert_allclose(one.mixed.covariances[0], one.mixed.covariances[2])
+    np.testing.assert_allclose(one.mixed.kernels.covariances[0], one.mixed.kernels.covariances[2])
 
 
 def test_a_finite_prior_lets_covariances_differ() -> None:
@@ -360,7 +360,7 @@ def test_clear_clusters_are_counted(count: int) -> None:
     kernels, losses = [], []
     for seed in range(5):
         x, truth = clustered(1000, count, seed)
-        one = fitted(GaussianMixture("mixture", standard), data(x), ENTROPY, seed)
+        one = fitted(MixtureCandidate("mixture", standard), data(x), ENTROPY, seed)
         kernels.append(one.kernels)
         losses.append(truth.mean() - float(one.terms(data(x))[0].mean()))
     assert np.median(kernels) in ((1, 2) if count == 1 else (count,))
@@ -369,34 +369,34 @@ def test_clear_clusters_are_counted(count: int) -> None:
 
 def test_the_number_of_kernels_is_settled() -> None:
     x, _ = clustered()
-    candidate = GaussianMixture("mixture-x", standard)
+    candidate = MixtureCandidate("mixture-x", standard)
     found = fitted(candidate, data(x), ENTROPY)
     settled = candidate.with_fixed_hyperparameters(found)
-    assert isinstance(settled, GaussianMixture)
+    assert isinstance(settled, MixtureCandidate)
     assert (settled.name, settled.coordinates, settled.kernels) == ("mixture-x", standard, found.kernels)
-    assert len(fitted(settled, data(x), ENTROPY).mixed.weights) == found.kernels >= 4
+    assert len(fitted(settled, data(x), ENTROPY).mixed.kernels.weights) == found.kernels >= 4
 
 
 def test_one_kernel_is_the_gaussian() -> None:
     rows = data(normals())
-    one = fitted(GaussianMixture("mixture", standard, 1), rows, ENTROPY).terms(rows)
+    one = fitted(MixtureCandidate("mixture", standard, 1), rows, ENTROPY).terms(rows)
     np.testing.assert_allclose(one, fitted(ALL["gaussian"], rows, ENTROPY).terms(rows), rtol=1e-9)
 
 
 def test_kernels_are_for_every_combination() -> None:
     label = np.arange(1000) % 2
-    one = fitted(GaussianMixture("mixture", standard, 3), data(normals(1000), label), LABELLED)
-    assert len(one.mixed.weights) == 6
+    one = fitted(MixtureCandidate("mixture", standard, 3), data(normals(1000), label), LABELLED)
+    assert len(one.mixed.kernels.weights) == 6
 
 
 def test_the_search_ends_with_the_rows() -> None:
     rows = data(normals(12))
-    assert fitted(GaussianMixture("mixture", standard), rows, ENTROPY).kernels == 1
+    assert fitted(MixtureCandidate("mixture", standard), rows, ENTROPY).kernels == 1
 
 
 def test_no_randomness_but_the_generator(seeded: Seeded) -> None:
     x, before = data(clustered(500)[0]), torch.get_rng_state()
-    first, again = (GaussianMixture("mixture", normal).fit(x, ENTROPY, seeded(3)).terms(x) for _ in range(2))
+    first, again = (MixtureCandidate("mixture", normal).fit(x, ENTROPY, seeded(3)).terms(x) for _ in range(2))
     assert first.equal(again)
     assert torch.get_rng_state().equal(before)
 

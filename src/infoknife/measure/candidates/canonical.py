@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from infoknife.measure.candidates.base import Candidate, Fitted
-from infoknife.measure.candidates.mixtures import GaussianMixture, MixedFitted
+from infoknife.measure.candidates.mixtures import MixedFitted, MixtureCandidate
 from infoknife.measure.coordinates import Coordinates, Ranks, Standard, normal
 from infoknife.measure.features import Additive, Features, Polynomial, Radial, hessian_directions
 from infoknife.measure.question import Question
@@ -104,7 +104,7 @@ class Canonical(Candidate):
         assert chosen is not None
         features = _features(chosen[1], rest)
         kernels = self.kernels if len(rest) >= MANY else 1
-        model = GaussianMixture(self.name, normal, kernels).fit(features, _pair(chosen[1]), generator)
+        model = MixtureCandidate(self.name, normal, kernels).fit(features, _pair(chosen[1]), generator)
         return _CanonicalFitted(question, *chosen, model, seen)
 
     def with_fixed_hyperparameters(self, fitted: Fitted) -> Candidate:

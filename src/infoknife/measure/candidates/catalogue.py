@@ -9,7 +9,7 @@ from infoknife.inputs import one_of
 from infoknife.measure.candidates.base import Candidate
 from infoknife.measure.candidates.canonical import Canonical
 from infoknife.measure.candidates.elliptical import Elliptical
-from infoknife.measure.candidates.mixtures import Counts, GaussianKernel, GaussianMixture, StudentKernel
+from infoknife.measure.candidates.mixtures import Counts, GaussianKernel, MixtureCandidate, StudentKernel
 from infoknife.measure.candidates.networks import Classifier, NetworkDensity
 from infoknife.measure.candidates.selected import Selected
 from infoknife.measure.coordinates import normal, standard
@@ -53,8 +53,8 @@ CLOSED: tuple[Candidate, ...] = (
     StudentKernel("student", ranked=False),
     StudentKernel("student-ranks", ranked=True),
     Elliptical(),
-    GaussianMixture("mixture", standard),
-    GaussianMixture("mixture-ranks", normal),
+    MixtureCandidate("mixture", standard),
+    MixtureCandidate("mixture-ranks", normal),
     Canonical(),
     Selected(),
 )

@@ -6,11 +6,11 @@ from typing import final
 import torch
 from torch import Tensor
 
-from infoknife.densities.start import precision_factor
 from infoknife.measure.candidates.base import Candidate, Fitted
 from infoknife.measure.coordinates import Normal, Standard
 from infoknife.measure.question import Question
 from infoknife.measure.table import Sample
+from infoknife.mixtures import precision_factor
 
 __all__ = ["Elliptical"]
 

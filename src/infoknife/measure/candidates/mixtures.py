@@ -2,19 +2,20 @@
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import final
 
 import torch
 from torch import Tensor, nn
 
-from infoknife.densities.start import precision_factor, seeds
 from infoknife.measure.candidates.base import Candidate, Fitted
 from infoknife.measure.coordinates import Coordinates, Student, normal, standard
 from infoknife.measure.mixed import Mixed
 from infoknife.measure.question import Question
 from infoknife.measure.table import Part, Sample
+from infoknife.mixtures import best_size, nearest, precision_factor, seeds, sizes
 
-__all__ = ["Counts", "GaussianKernel", "GaussianMixture", "MixedFitted", "StudentKernel"]
+__all__ = ["Counts", "GaussianKernel", "MixedFitted", "MixtureCandidate", "StudentKernel"]
 
 THIN = 5  # rows for each column, below which correlations are shrunk
 CELLS = 512  # combinations of discrete values that get kernels of their own, at most
@@ -114,7 +115,7 @@ class GaussianKernel(Candidate):
         u, _ = coordinates(data.continuous)
         mass = torch.ones(1, len(data)).to(u) if self.together else cells(data)
         prior = self.prior * (u.shape[1] + 1)
-        mixed = Mixed.of_masses(mass, u, data.discrete, data.levels, prior=prior)
+        mixed = Mixed.from_masses(mass, u, data.discrete, data.levels, prior=prior)
         return MixedFitted(question, mixed.shrunk(len(data)) if self.is_shrunk else mixed, coordinates)
 
 
@@ -131,7 +132,7 @@ class Counts(Candidate):
 
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Count, and smooth a little."""
-        mixed = Mixed.of_masses(cells(data), data.continuous, data.discrete, data.levels, prior=math.inf)
+        mixed = Mixed.from_masses(cells(data), data.continuous, data.discrete, data.levels, prior=math.inf)
         return MixedFitted(question, mixed, standard(question).fit(data.continuous))
 
 
@@ -175,14 +176,15 @@ class StudentKernel(Candidate):
         coordinates = Student(df, ranks) if self.ranked else standard(question).fit(data.continuous)
         u, _ = coordinates(data.continuous)
         start, _ = ranks(data.continuous)  # correlations that outliers do not move
-        mixed = Mixed.of_masses(cells(data), start, data.discrete, data.levels, prior=math.inf)._replace(df=df)
+        mixed = Mixed.from_masses(cells(data), start, data.discrete, data.levels, prior=math.inf)
+        mixed = replace(mixed, df=df)
         for _ in range(12):
             mixed = mixed.step(u, data.discrete, prior=math.inf)
         return MixedFitted(question, mixed, coordinates)
 
 
 @final
-class GaussianMixture(Candidate):
+class MixtureCandidate(Candidate):
     """A Gaussian mixture by expectation maximisation; the number of kernels doubles while held-out rows gain.
 
     Args:
@@ -204,17 +206,18 @@ class GaussianMixture(Candidate):
             return self._fitted(data, question, self.kernels, generator)
         first, second = data.held_out(4, generator)
         held, train = data.rows(first[: SEARCH // 4]), data.rows(second[: 3 * SEARCH // 4])
-        best, kernels, K, waited = -math.inf, 1, 1, 0
-        while waited < PATIENCE and K <= MOST and 2 * K * (data.continuous.shape[1] + 1) <= len(train):
-            likely = float(self._fitted(train, question, K, generator, roughly=True).terms(held)[0].mean())
-            best, kernels, waited = (likely, K, 0) if likely > best + GAIN else (best, kernels, waited + 1)
-            K *= 2
-        return self._fitted(data, question, kernels, generator)
+
+        def score(K: int) -> float:
+            return float(self._fitted(train, question, K, generator, roughly=True).terms(held)[0].mean())
+
+        candidates = sizes(MOST, len(train) / (2 * (data.continuous.shape[1] + 1)))
+        kernels = best_size(candidates, score, patience=PATIENCE, gain=GAIN)
+        return self._fitted(data, question, max(1, kernels), generator)
 
     def with_fixed_hyperparameters(self, fitted: Fitted) -> Candidate:
         """With the number of kernels that was found."""
         assert isinstance(fitted, MixedFitted)
-        return GaussianMixture(self.name, self.coordinates, fitted.kernels)
+        return MixtureCandidate(self.name, self.coordinates, fitted.kernels)
 
     def _fitted(
         self, data: Sample, question: Question, kernels: int, generator: torch.Generator, roughly: bool = False
@@ -224,7 +227,7 @@ class GaussianMixture(Candidate):
         prior, groups = u.shape[1] + 1.0, cells(data)
         starts = STARTS if 1 < kernels <= FEW else 1
         masses = [clusters(u, groups, kernels, generator) for _ in range(starts)]
-        mixed = [Mixed.of_masses(mass, u, data.discrete, data.levels, prior=prior) for mass in masses]
+        mixed = [Mixed.from_masses(mass, u, data.discrete, data.levels, prior=prior) for mass in masses]
         if len(masses[0]) > 1:
             mixed = [_stepped(one, u, data, prior, STEPS[0]) for one in mixed]
             rough = [float(one.log_prob(u[:SOME], data.discrete[:SOME], _every(data)).mean()) for one in mixed]
@@ -267,8 +270,7 @@ def clusters(u: Tensor, groups: Tensor, count: int, generator: torch.Generator) 
     for group in groups:
         rows = group.nonzero().flatten()
         several = min(count, max(1, len(rows) // (4 * (u.shape[1] + 1))))
-        near = torch.cdist(white[rows], seeds(white[rows], several, generator)).argmin(1)
         part = torch.zeros(several, len(u)).to(u)
-        part[near, rows] = 1.0
+        part[:, rows] = nearest(white[rows], seeds(white[rows], several, generator))
         parts.append(part)
     return torch.cat(parts)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from infoknife.measure.candidates.base import Candidate, Fitted
 from infoknife.measure.candidates.canonical import dependence
-from infoknife.measure.candidates.mixtures import Counts, GaussianMixture, MixedFitted
+from infoknife.measure.candidates.mixtures import Counts, MixedFitted, MixtureCandidate
 from infoknife.measure.coordinates import normal
 from infoknife.measure.question import Question
 from infoknife.measure.table import Part, Sample
@@ -76,7 +76,7 @@ class Selected(Candidate):
         self, sample: Sample, question: Question, columns: tuple[Part, Part], generator: torch.Generator
     ) -> Fitted:
         few, (x, y) = _narrowed(sample, columns)
-        model = GaussianMixture(self.name, normal, self.kernels) if (x | y).continuous else Counts()
+        model = MixtureCandidate(self.name, normal, self.kernels) if (x | y).continuous else Counts()
         return _SelectedFitted(question, columns, model.fit(few, Question(question.quantity, y, x, Part()), generator))
 
 

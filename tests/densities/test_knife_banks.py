@@ -1,4 +1,4 @@
-"""Kernels that follow a continuous condition."""
+"""Banks of kernels: shared by all points, by class, and following a continuous condition."""
 
 import math
 
@@ -6,13 +6,93 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from infoknife import KNIFE, kernels, pointwise
-from infoknife.densities import conditional
-from infoknife.densities.conditional import PaperFullKernels, PaperKernels, PaperShapedKernels, TrunkKernels
-from infoknife.densities.covariance import COVARIANCES, Full
+from infoknife import KNIFE, kernels
+from infoknife.densities import knife
+from infoknife.densities.knife import (
+    COVARIANCES,
+    ClassKernels,
+    Diagonal,
+    Full,
+    MarginalKernels,
+    PaperKernels,
+    TrunkKernels,
+)
+from infoknife.kernels import Units
+from infoknife.mixtures import fit_mixture
 from infoknife.nn import MLP
+from tests.conftest import Seeded
 
-names = pytest.mark.parametrize("name", list(COVARIANCES))
+NETWORKS = [*(("trunk", name) for name in COVARIANCES), ("paper", "full"), ("paper", "diagonal")]
+networks = pytest.mark.parametrize(("network", "name"), NETWORKS)
+
+# one set of kernels, or one for each class
+
+
+def test_start_is_the_mixture_fitted_to_the_data(seeded: Seeded) -> None:
+    u, bank = torch.randn(500, 3, generator=seeded(0)), MarginalKernels(8, Full(3))
+    with torch.no_grad():
+        bank.start(u, None, seeded(1))
+        torch.testing.assert_close(
+            bank.log_prob(u, None), fit_mixture(u, 8, seeded(1)).log_prob(u), rtol=1e-4, atol=1e-4
+        )
+
+
+def test_papers_start(seeded: Seeded) -> None:
+    """Section A: means at samples, equal weights, the rest 0.01 times standard noise, plain units."""
+    u, bank = torch.randn(500, 3, generator=seeded(0)), MarginalKernels(400, Full(3))
+    with torch.no_grad():
+        bank.start_paper(u, None, seeded(1))
+    assert bank.units == Units()
+    assert bool((bank.logits == 0).all())
+    assert len(torch.unique(bank.means, dim=0)) == 400, "different samples"
+    assert all(bool((row == u).all(1).any()) for row in bank.means)
+    for value in bank.shape.values():
+        assert 0.009 < value.std().item() < 0.011
+
+
+def test_units_travel_with_the_state(seeded: Seeded) -> None:
+    u, bank, fresh = torch.randn(50, 3, generator=seeded(0)), MarginalKernels(8, Full(3)), MarginalKernels(8, Full(3))
+    with torch.no_grad():
+        bank.start_paper(u, None, seeded(1))
+    assert fresh.units != bank.units
+    fresh.load_state_dict(bank.state_dict())
+    assert fresh.units == bank.units
+    assert torch.equal(fresh.log_prob(u, None), bank.log_prob(u, None))
+
+
+def test_data_start_works_in_the_papers_units(seeded: Seeded) -> None:
+    u, bank = torch.randn(500, 3, generator=seeded(0)), MarginalKernels(8, Full(3))
+    with torch.no_grad():
+        bank.start(u, None, seeded(1))
+        expected = bank.log_prob(u, None)
+        bank.start_paper(u, None, seeded(1))
+        bank.start(u, None, seeded(1))
+        torch.testing.assert_close(bank.log_prob(u, None), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_every_class_has_its_own_kernels(seeded: Seeded) -> None:
+    u, bank = torch.randn(60, 2, generator=seeded(0)), ClassKernels(3, 4, Full(2))
+    given = torch.randint(3, (60,), generator=seeded(1))
+    value = bank.log_prob(u, given)
+    for label, one in enumerate(bank.banks):
+        assert isinstance(one, MarginalKernels)
+        rows = given == label
+        torch.testing.assert_close(value[rows], one.log_prob(u[rows], None))
+
+
+def test_a_class_that_is_not_there(seeded: Seeded) -> None:
+    u, bank = torch.randn(60, 2, generator=seeded(0)), ClassKernels(5, 4, Full(2))
+    given = torch.full((60,), 3)
+    with torch.no_grad():
+        bank.start(u, given, seeded(0))
+        bank.start_paper(u, given, seeded(0))
+    bank.log_prob(u, given).sum().backward()
+    touched = [all(value.grad is not None for value in one.parameters()) for one in bank.banks]
+    assert touched == [False, False, False, True, False]
+    assert torch.isfinite(bank.log_prob(u, torch.zeros_like(given))).all()
+
+
+# kernels that follow a continuous condition
 
 
 def linear_pair(n: int, generator: torch.Generator, noise: float = 0.3) -> tuple[Tensor, Tensor, float]:
@@ -54,26 +134,32 @@ def test_paper_network_starts_from_the_marginal(generator: torch.Generator) -> N
     torch.testing.assert_close(conditional.log_prob(x, y), marginal.log_prob(x), rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("name", ["tied", "low-rank"])
+def test_papers_networks_refuse_other_shapes(name: str) -> None:
+    with pytest.raises(ValueError, match=f"^network is 'paper', but covariance is '{name}'; expected 'full' or 'diag"):
+        KNIFE(2, 8, given_dim=5, network="paper", covariance=name)
+
+
 def test_papers_networks() -> None:
     """Section A.3: three networks with one tanh layer."""
-    bank = KNIFE(2, 8, given_dim=5, network="paper", covariance="low-rank", rank=2).bank
-    assert isinstance(bank, PaperShapedKernels)
-    for network, out in ((bank.shape, 8 * (2 + 4)), (bank.means, 16), (bank.logits, 8)):
+    bank = KNIFE(2, 8, given_dim=5, network="paper").bank
+    assert isinstance(bank, PaperKernels)
+    for network, out in ((bank.means, 16), (bank.logits, 8)):
         assert isinstance(network, MLP)
-        assert [type(layer).__name__ for layer in network] == ["Linear", "Tanh", "Linear"]
-        assert network(torch.zeros(1, 5)).shape == (1, out)
+        assert [type(layer).__name__ for layer in network] == ["Linear", "Tanh", "Transposed"]
+        assert network(torch.zeros(1, 5)).shape == (out, 1)
 
 
-def test_full_kernels_have_a_layer_for_each_column_of_the_factor() -> None:
-    bank = KNIFE(3, 8, given_dim=5, network="paper").bank
-    assert isinstance(bank, PaperFullKernels)
+@pytest.mark.parametrize(("name", "sizes"), [("full", [24, 16, 8]), ("diagonal", [8, 8, 8])])
+def test_there_is_a_layer_for_each_column_of_the_factor(name: str, sizes: list[int]) -> None:
+    bank = KNIFE(3, 8, given_dim=5, network="paper", covariance=name).bank
+    assert isinstance(bank, PaperKernels)
     assert [type(layer).__name__ for layer in bank.shape] == ["Linear", "Tanh"]
     hidden = bank.shape(torch.zeros(1, 5))
-    assert [layer(hidden).shape for layer in bank.columns] == [(24, 1), (16, 1), (8, 1)]
+    assert [layer(hidden).shape for layer in bank.columns] == [(size, 1) for size in sizes]
 
 
-@pytest.mark.parametrize("network", ["trunk", "paper"])
-@names
+@networks
 def test_layers_of_the_networks(name: str, network: str) -> None:
     bank = KNIFE(2, 4, given_dim=5, covariance=name, network=network, activation=nn.ReLU, layer_norm=True).bank
     kinds = [type(module).__name__ for module in bank.modules()]
@@ -84,7 +170,7 @@ def test_layers_of_the_networks(name: str, network: str) -> None:
 
 
 @pytest.mark.parametrize("layer_norm", [False, True])
-@names
+@pytest.mark.parametrize("name", ["full", "diagonal"])
 def test_with_layer_norm_units_of_a_row_of_the_condition_do_not_matter(
     name: str, layer_norm: bool, generator: torch.Generator
 ) -> None:
@@ -96,36 +182,41 @@ def test_with_layer_norm_units_of_a_row_of_the_condition_do_not_matter(
     assert torch.allclose(bank.log_prob(u, given), bank.log_prob(u, moved), atol=1e-3) == layer_norm
 
 
-@pytest.mark.parametrize("dim", [1, 3])
-def test_full_kernels_are_the_plain_formula_of_the_networks_outputs(dim: int, generator: torch.Generator) -> None:
+@pytest.mark.parametrize("covariance", [Full(1), Full(3), Diagonal(3)])
+def test_papers_kernels_are_the_plain_formula_of_the_networks_outputs(
+    covariance: Full | Diagonal, generator: torch.Generator
+) -> None:
     """Value and gradients, for rows in one block and in several."""
-    u, given = (torch.randn(7, d, generator=generator, dtype=torch.double).requires_grad_() for d in (dim, 5))
-    bank = _redrawn(PaperFullKernels(5, 4, Full(dim)), generator)
+    u, given = (
+        torch.randn(7, d, generator=generator, dtype=torch.double).requires_grad_() for d in (covariance.dim, 5)
+    )
+    bank = _redrawn(PaperKernels(5, 4, covariance), generator)
     wanted = [u, given, *bank.parameters()]
     truth = _plain(bank, u, given)
     expected = torch.autograd.grad(truth.sum(), wanted)
     for rows in (512, 3):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(conditional, "ROWS", rows)
+            patch.setattr(knife, "ROWS", rows)
             value = bank.log_prob(u, given)
         torch.testing.assert_close(value, truth)
         for ours, gradient in zip(torch.autograd.grad(value.sum(), wanted), expected, strict=True):
             torch.testing.assert_close(ours, gradient)
 
 
-def _redrawn(bank: PaperFullKernels, generator: torch.Generator) -> PaperFullKernels:
+def _redrawn(bank: PaperKernels, generator: torch.Generator) -> PaperKernels:
     with torch.no_grad():
         bank.double().start_paper(torch.empty(0), None, generator)
     return bank
 
 
-def _plain(bank: PaperFullKernels, u: Tensor, given: Tensor) -> Tensor:
+def _plain(bank: PaperKernels, u: Tensor, given: Tensor) -> Tensor:
     """The log-density by ``kernels.full``, with every number where the networks put it."""
     (N, d), M = u.shape, bank.components
     hidden, means = bank.shape(given), bank.means(given).T.reshape(N, d, M).mT
     factor = torch.zeros(N, M, d, d, dtype=u.dtype)
     for j, layer in enumerate(bank.columns):
-        factor[..., j:, j] = layer(hidden).T.reshape(N, d - j, M).mT
+        column = layer(hidden).T.reshape(N, -1, M).mT
+        factor[..., j : j + column.shape[-1], j] = column
     log_weights = torch.log_softmax(bank.logits(given).T, -1)
     return kernels.full(u, log_weights, means, factor.diagonal(0, -2, -1), factor)
 
@@ -133,11 +224,11 @@ def _plain(bank: PaperFullKernels, u: Tensor, given: Tensor) -> Tensor:
 def test_samples_of_full_kernels_have_the_moments_of_their_kernels(generator: torch.Generator) -> None:
     """One kernel for one condition: the precision is L'L, with the L that the networks give."""
     given, n = torch.randn(1, 5, generator=generator, dtype=torch.double), 20_000
-    bank = _redrawn(PaperFullKernels(5, 1, Full(3)), generator)
+    bank = _redrawn(PaperKernels(5, 1, Full(3)), generator)
     with torch.no_grad():
         x = bank.sample(n, given.expand(n, 5), generator)
         means, columns = bank._planes(given)
-        log_diagonal, lower = pointwise.unpacked([column.squeeze() for column in columns[:2]] + [columns[2].view(1)])
+        log_diagonal, lower = kernels.unpacked([column.squeeze() for column in columns[:2]] + [columns[2].view(1)])
     factor = lower + torch.diag(log_diagonal.exp())
     torch.testing.assert_close(x.mean(0), means.flatten(), rtol=0, atol=0.05)
     torch.testing.assert_close(factor @ x.T.cov() @ factor.T, torch.eye(3, dtype=torch.double), rtol=0, atol=0.05)
@@ -145,7 +236,7 @@ def test_samples_of_full_kernels_have_the_moments_of_their_kernels(generator: to
 
 def test_papers_start_draws_all_layers_uniformly(generator: torch.Generator) -> None:
     """Section A.3, as torch does: weights and biases up to one over the root of the inputs."""
-    bank = _redrawn(PaperFullKernels(5, 32, Full(3), hidden=16), generator)
+    bank = _redrawn(PaperKernels(5, 32, Full(3), hidden=16), generator)
     assert len(bank.columns) == 3
     for layer in bank.columns:
         for value in (value.detach() * 4 for value in layer.parameters()):
@@ -172,8 +263,7 @@ def test_width_of_the_networks() -> None:
     assert trunk.trunk[0].out_features == paper.means[0].out_features == 7
 
 
-@names
-@pytest.mark.parametrize("network", ["trunk", "paper"])
+@networks
 def test_condition_matters_after_training(name: str, network: str, generator: torch.Generator) -> None:
     """x = y^2 + noise: what no linear model knows."""
     y = torch.randn(1000, 1, generator=generator)
@@ -200,13 +290,12 @@ def test_the_trunk_cannot_make_a_kernel_a_spike() -> None:
         torch.testing.assert_close(bank._moves(given)[2], torch.full((1, 4, 1), expected), rtol=0, atol=0.02)
 
 
-@names
+@networks
 @pytest.mark.parametrize("rows", [2, 3, 10])
-def test_fewer_rows_than_columns(name: str, rows: int, generator: torch.Generator) -> None:
+def test_fewer_rows_than_columns(name: str, network: str, rows: int, generator: torch.Generator) -> None:
     x, y = torch.randn(rows, 6, generator=generator), torch.randn(rows, 9, generator=generator)
-    for network in ("trunk", "paper"):
-        density = KNIFE(6, 4, given_dim=9, covariance=name, network=network).initialize(x, y, seed=0)
-        assert math.isfinite(density(x, y).item())
+    density = KNIFE(6, 4, given_dim=9, covariance=name, network=network).initialize(x, y, seed=0)
+    assert math.isfinite(density(x, y).item())
 
 
 def test_a_noiseless_relation_does_not_crash(generator: torch.Generator) -> None:

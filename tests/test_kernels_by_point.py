@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
-from infoknife import kernels, pointwise
+from infoknife import kernels
 
 SIZES = [(4, 3, 1), (5, 1, 2), (1, 4, 3), (6, 3, 5)]
 sizes = pytest.mark.parametrize(("N", "M", "d"), SIZES)
@@ -25,7 +25,7 @@ def inputs(N: int, M: int, d: int, generator: torch.Generator) -> list[Tensor]:
 
 
 def log_density(x: Tensor, log_weights: Tensor, means: Tensor, *columns: Tensor) -> Tensor:
-    return pointwise.full(x, log_weights, means, columns)
+    return kernels.by_point(x, log_weights, means, columns)
 
 
 def plain(x: Tensor, log_weights: Tensor, means: Tensor, *columns: Tensor) -> Tensor:
@@ -142,8 +142,30 @@ def test_precision_stays(dtype: torch.dtype, generator: torch.Generator) -> None
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_packed_and_back(lead: tuple[int, ...], d: int, generator: torch.Generator) -> None:
     log_diagonal, lower = torch.randn(*lead, d, generator=generator), torch.randn(*lead, d, d, generator=generator)
-    columns = pointwise.packed(log_diagonal, lower)
+    columns = kernels.packed(log_diagonal, lower)
     assert [column.shape for column in columns] == [(d - j, *lead) for j in range(d)]
-    diagonal, below = pointwise.unpacked(columns)
+    diagonal, below = kernels.unpacked(columns)
     assert torch.equal(diagonal, log_diagonal)
     assert torch.equal(below, lower.tril(-1))
+
+
+def test_planes_that_are_left_out_are_zero(generator: torch.Generator) -> None:
+    """One plane per column is a diagonal factor: value and gradients are those of ``kernels.diagonal``."""
+    x, log_weights, means, *columns = inputs(5, 3, 4, generator)
+    short = [column[:1] for column in columns]
+    value = log_density(x, log_weights, means, *short)
+    truth = kernels.diagonal(x, log_weights.T, means.permute(2, 1, 0), torch.cat(short).permute(2, 1, 0))
+    torch.testing.assert_close(value, truth)
+    wanted = [x, log_weights, means, *columns]
+    for ours, expected in zip(
+        torch.autograd.grad(value.sum(), wanted), torch.autograd.grad(truth.sum(), wanted), strict=True
+    ):
+        torch.testing.assert_close(ours, expected)
+    assert gradgradcheck(log_density, [x, log_weights, means, *(c.detach().requires_grad_() for c in short)])
+
+
+def test_diagonals_are_packed_alone(generator: torch.Generator) -> None:
+    log_diagonal = torch.randn(4, 3, generator=generator)
+    diagonal, below = kernels.unpacked(kernels.packed(log_diagonal))
+    assert torch.equal(diagonal, log_diagonal)
+    assert not bool(below.any())

@@ -7,18 +7,9 @@ import torch
 from torch import Tensor
 from torch.distributions import Categorical, MixtureSameFamily, MultivariateNormal
 
-from infoknife.densities.covariance import (
-    COVARIANCES,
-    Covariance,
-    Diagonal,
-    Full,
-    LowRank,
-    Shape,
-    Tied,
-    in_plain_units,
-)
-from infoknife.densities.start import Mixture
+from infoknife.densities.knife import COVARIANCES, Covariance, Diagonal, Full, LowRank, Shape, Tied
 from infoknife.kernels import Units
+from infoknife.mixtures import Mixture
 
 M, D = 3, 4
 SHAPES: dict[str, Covariance] = {
@@ -52,7 +43,8 @@ def covariances(covariance: Covariance, shape: Shape) -> Tensor:
 def a_mixture(generator: torch.Generator) -> Mixture:
     a = torch.randn(M, D, D, generator=generator, dtype=torch.double)
     weights = torch.tensor([0.5, 0.3, 0.2], dtype=torch.double)
-    return Mixture(weights, torch.randn(M, D, generator=generator, dtype=torch.double), a @ a.mT + torch.eye(D))
+    means = torch.randn(M, D, generator=generator, dtype=torch.double)
+    return Mixture.from_covariances(weights, means, a @ a.mT + torch.eye(D))
 
 
 @shapes
@@ -62,19 +54,15 @@ def test_log_density_is_that_of_the_covariances(covariance: Covariance, generato
     truth = MixtureSameFamily(
         Categorical(mixture.weights), MultivariateNormal(mixture.means, covariances(covariance, shape))
     ).log_prob(x)
-    shared = covariance.log_density(x, mixture.weights.log(), mixture.means, shape)
-    torch.testing.assert_close(shared, truth)
-    each = {name: value.expand(6, *value.shape) for name, value in shape.items()}
-    weights, means = mixture.weights.log().expand(6, M), mixture.means.expand(6, M, D)
-    torch.testing.assert_close(covariance.log_density(x, weights, means, each), truth)
+    torch.testing.assert_close(covariance.log_density(x, mixture.weights.log(), mixture.means, shape), truth)
 
 
 @shapes
 def test_stored_values_are_in_units(covariance: Covariance, generator: torch.Generator) -> None:
     shape, mixture = random_shape(covariance, generator), a_mixture(generator)
     x, units = torch.randn(6, D, generator=generator, dtype=torch.double), Units(0.5, 0.7, 0.3)
-    stored = in_plain_units(shape, Units(*(1 / unit for unit in units)))
-    value = covariance.stored_log_density(x, mixture.weights.log(), mixture.means / units.mean, stored, units)
+    stored = {name: value / (units.diagonal if value.dim() == 2 else units.lower) for name, value in shape.items()}
+    value = covariance.log_density(x, mixture.weights.log(), mixture.means / units.mean, stored, units)
     torch.testing.assert_close(value, covariance.log_density(x, mixture.weights.log(), mixture.means, shape))
 
 
@@ -91,7 +79,7 @@ def test_unproject_undoes_project(covariance: Covariance, generator: torch.Gener
     z = covariance.project(x, shape).expand(5, M, D)
     for kernel in range(M):
         rows = torch.full((5,), kernel)
-        chosen = {name: covariance.select(value, rows) for name, value in shape.items()}
+        chosen = covariance.select(shape, rows)
         torch.testing.assert_close(covariance.unproject(z[:, kernel], chosen), x)
 
 
@@ -108,7 +96,7 @@ def test_mix_of_projected_points_is_the_density(covariance: Covariance, generato
 @shapes
 def test_noise_through_the_factor_has_the_covariance(covariance: Covariance, generator: torch.Generator) -> None:
     shape, n = random_shape(covariance, generator), 40_000
-    chosen = {name: covariance.select(value, torch.ones(n, dtype=torch.long)) for name, value in shape.items()}
+    chosen = covariance.select(shape, torch.ones(n, dtype=torch.long))
     noise = covariance.noise(chosen, torch.zeros(n, D, dtype=torch.double), generator)
     truth = covariances(covariance, shape)[1]
     spread = truth.diagonal().sqrt()
@@ -147,7 +135,7 @@ def test_a_low_rank_shape_keeps_variances_and_more_correlations_with_rank(
 def test_a_spiked_covariance_has_low_rank(generator: torch.Generator) -> None:
     spike = torch.randn(1, D, 1, generator=generator, dtype=torch.double)
     truth = 0.3 * torch.eye(D, dtype=torch.double) + spike @ spike.mT
-    mixture = Mixture(torch.ones(1).double(), torch.zeros(1, D).double(), truth)
+    mixture = Mixture.from_covariances(torch.ones(1).double(), torch.zeros(1, D).double(), truth)
     kept = covariances(LowRank(D, 1), LowRank(D, 1).of_mixture(mixture))[:1]
     torch.testing.assert_close(kept, truth)
 
