@@ -192,10 +192,10 @@ class Moments(nn.Module):
 
 def count_outliers(module: nn.Module, rows: Tensor | int = 0) -> int:
     """Return how many rows the statistics inside a module left out or clipped, after so many more."""
-    statistics = [part for part in module.modules() if isinstance(part, Moments)]
+    statistics = [part for part in module.modules() if "outliers" in part._buffers]
     for part in statistics:
-        part.outliers = part.outliers + rows
-    return max((int(part.outliers) for part in statistics), default=0)
+        part.outliers = part.outliers + rows  # type: ignore[operator]
+    return max((int(part.outliers) for part in statistics), default=0)  # type: ignore[arg-type]
 
 
 class Affine(Transform):
