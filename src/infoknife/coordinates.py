@@ -194,7 +194,7 @@ def count_outliers(module: nn.Module, rows: Tensor | int = 0) -> int:
     """Return how many rows the statistics inside a module left out or clipped, after so many more."""
     statistics = [part for part in module.modules() if "outliers" in part._buffers]
     for part in statistics:
-        part.outliers = part.outliers + rows  # type: ignore[operator]
+        part._buffers["outliers"] = part.outliers + rows  # type: ignore[assignment, operator]
     return max((int(part.outliers) for part in statistics), default=0)  # type: ignore[arg-type]
 
 

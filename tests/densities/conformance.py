@@ -59,7 +59,14 @@ KINDS = (
     Kind("knife diagonal", KNIFE, FEW | {"covariance": "diagonal"}, skip=CHOLESKY),
     *(Kind(f"knife {shape}", KNIFE, FEW | {"covariance": shape}, NO_CLASSES, CHOLESKY) for shape in SHAPES[2:]),
     *(
-        Kind(f"knife paper-network {shape}", KNIFE, FEW | {"covariance": shape, "network": "paper"}, GIVEN, CHOLESKY, excess=0.12)
+        Kind(
+            f"knife paper-network {shape}",
+            KNIFE,
+            FEW | {"covariance": shape, "network": "paper"},
+            GIVEN,
+            CHOLESKY,
+            excess=0.12,
+        )
         for shape in SHAPES[:2]
     ),
     Kind("knife paper-start", KNIFE, FEW | {"init": "paper"}, ("marginal", "classes"), PAPER, excess=0.3),

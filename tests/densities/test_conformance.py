@@ -106,7 +106,7 @@ BAD_OPTIONS: list[tuple[type[Density], dict[str, Any], type[Exception], str]] = 
 def test_bad_options() -> None:
     for make, options, error, message in BAD_OPTIONS:
         with pytest.raises(error, match=f"^{message}"):
-            make(2, **options)  # type: ignore[arg-type]
+            make(2, **options)
 
 
 def test_skipped_checks_exist() -> None:

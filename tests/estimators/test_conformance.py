@@ -21,7 +21,7 @@ def conforms(case: Case, **options: Any) -> None:
     check_estimator(case.make, skip=case.skip, data=case.rows if case.is_encoder else None, **options)
 
 
-@pytest.mark.parametrize("case", (*SMALL, *ENCODERS), ids=str)
+@pytest.mark.parametrize("case", [*SMALL, *ENCODERS], ids=str)
 def test_every_estimator_conforms(case: Case) -> None:
     conforms(case)
 

@@ -55,7 +55,7 @@ class Density(nn.Module, ABC):
         self.initialized = False
 
     def forward(self, x: Tensor, given: Condition = None) -> Tensor:
-        """Mean of -log p over the rows of x (N, dim), a scalar in nats: the entropy's estimate and the training loss."""
+        """Mean of -log p over the rows of x (N, dim), a scalar in nats: estimate of the entropy and training loss."""
         return -self.log_prob(x, given).mean()
 
     def log_prob(self, x: Tensor, given: Condition = None) -> Tensor:

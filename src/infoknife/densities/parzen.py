@@ -174,7 +174,9 @@ class Schraudolph(Density):
         init: str = "data",
     ) -> None:
         one_of("init", init, ("data", "paper"))
-        features = Features(check_count("given_dim", given_dim), ranks=False) if init == "data" and given_dim is not None else None
+        features = None
+        if init == "data" and given_dim is not None:
+            features = Features(check_count("given_dim", given_dim), ranks=False)
         super().__init__(dim, given_dim, given_classes, Whiten(dim) if init == "data" else Identity(dim), features)
         self.components = components = check_count("components", components)
         self.init, hidden = init, check_count("hidden", hidden)
