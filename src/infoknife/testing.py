@@ -674,7 +674,7 @@ def _per_row(case: _Case) -> None:
         case.values(module, _both(rows, lambda part: part[order])), together[order], "the order of rows matters", 1e-9
     )
     each = zip(*(part.split(1) for part in rows if part is not None), strict=True)
-    alone = torch.cat([case.values(module, row) for row in each])  # type: ignore[arg-type]
+    alone = torch.cat([case.values(module, row) for row in each])
     _close(alone, together, "rows alone and rows in a batch differ", 1e-9)
 
 

@@ -13,8 +13,6 @@ from infoknife.densities import KNIFE, Density, Gaussian, Logistic, Parzen, Schr
 from infoknife.testing import DENSITY_CHECKS, check_density
 from tests.densities.conformance import CASES, EACH, Case
 
-REST = [case for case in CASES if case not in EACH]
-
 
 @pytest.mark.parametrize("case", EACH, ids=str)
 def test_every_density_conforms(case: Case) -> None:
@@ -28,16 +26,7 @@ def test_every_option_and_dimension_conforms(case: Case, dim: int) -> None:
     check_density(lambda: case.make(dim), skip=case.kind.skip)
 
 
-def test_every_option_conforms_in_short() -> None:
-    """What differs between options: values, gradients, states. The slow test has the rest."""
-    names = ["shapes", "rows", "integral", "learns", "gradient_x", "gradient_given", "state", "functional"]
-    for case in REST:
-        try:
-            check_density(case.make, checks=names, skip=case.kind.skip)
-        except AssertionError as error:
-            raise AssertionError(f"{case}: {error}") from None
-
-
+@pytest.mark.slow
 def test_what_is_skipped_would_fail() -> None:
     """A check that a density need not pass is skipped only as long as it does not."""
     for case in EACH:
@@ -46,10 +35,10 @@ def test_what_is_skipped_would_fail() -> None:
                 check_density(case.make, checks=[name])
 
 
-@pytest.mark.parametrize("condition", ["marginal", "continuous", "classes"])
-def test_entropy_of_a_gaussian_pair(condition: str) -> None:
+@pytest.mark.parametrize("cases", [EACH, pytest.param(CASES, marks=pytest.mark.slow)], ids=["each", "all"])
+def test_entropy_of_a_gaussian_pair(cases: tuple[Case, ...]) -> None:
     """On fresh rows the estimate is above the truth, but for noise, and not far above."""
-    for case in (case for case in CASES if case.condition == condition):
+    for case in cases:
         density, train, fresh = case.started(), case.data(2000), case.data(2000, seed=1)
         density.initialize(*train, seed=0)
         if case.kind.learns:

@@ -21,7 +21,7 @@ def conforms(case: Case, **options: Any) -> None:
     check_estimator(case.make, skip=case.skip, data=case.rows if case.is_encoder else None, **options)
 
 
-@pytest.mark.parametrize("case", [*SMALL, *ENCODERS], ids=str)
+@pytest.mark.parametrize("case", [*SMALL, *ENCODERS[:2]], ids=str)
 def test_every_estimator_conforms(case: Case) -> None:
     conforms(case)
 
@@ -41,6 +41,7 @@ def test_every_name_is_in_the_table() -> None:
     assert {case.name for case in SMALL} == {case.name for case in CASES} == set(names())
 
 
+@pytest.mark.slow
 def test_what_is_skipped_would_fail() -> None:
     for case in (*SMALL, *ENCODERS):
         for name in case.skip:
@@ -68,7 +69,7 @@ def test_units_of_a_code_and_its_posterior_go_together() -> None:
 
 
 def test_fit_trains_them() -> None:
-    for case in (*SMALL, *ENCODERS):
+    for case in (*SMALL[:9], *ENCODERS):
         estimator, data = case.started(), case.data(100)
         if not case.learns:
             with pytest.raises(ValueError, match="no parameters"):
