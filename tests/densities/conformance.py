@@ -124,4 +124,8 @@ def _started(case: Case, dim: int, dtype: torch.dtype) -> Density:
 
 
 CASES = tuple(Case(kind, condition) for kind in KINDS for condition in kind.conditions)
-EACH = tuple(case for case in CASES if " " not in case.kind.name)  # every class once, under each condition
+EACH = tuple(  # every class, and every condition of those that treat them differently
+    case
+    for case in CASES
+    if " " not in case.kind.name and (case.kind.name not in ("flow", "logistic") or case.condition == "continuous")
+)
