@@ -34,6 +34,7 @@ MAY_IMPORT = {
     "training": {"torch", "numpy", "rich", "inputs"},
     "estimators": {"torch", "densities", "coordinates", "nn", "mixtures", "inputs"},
     "regularizer": {"torch", "estimators", "densities", "inputs"},
+    "testing": {"torch", "densities", "estimators", "inputs"},
     "integrations": {"torch", "regularizer", "inputs"},
     "tasks": {"torch", "numpy", "scipy", "inputs"},
     "measure": {

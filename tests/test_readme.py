@@ -4,6 +4,8 @@ import contextlib
 import io
 import math
 import re
+import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -242,10 +244,20 @@ def test_guide_to_the_information_bottleneck() -> None:
     assert names["mean"].grad.abs().sum() > 0
 
 
+def test_guide_to_bringing_your_own(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("bring_your_own")  # a module, so that its classes can be pickled
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    for code in blocks(GUIDE / "bring-your-own.md"):
+        run(code, GUIDE / "bring-your-own.md", module.__dict__)
+    assert capsys.readouterr().out.startswith(
+        "check_density, mean: forward in eval mode differs from -log_prob(x).mean()"
+    )
+
+
 def test_every_guide_is_tried() -> None:
     tried = {"data.md", "scikit-learn.md", "measure.md", "train.md", "conditional.md", "starts.md", "infinite.md"}
     tried |= {"information.md", "experiments.md", "regularizer.md", "integrations.md", "domain-adaptation.md"}
-    tried |= {"audit.md", "fair-text.md", "information-bottleneck.md"}
+    tried |= {"audit.md", "fair-text.md", "information-bottleneck.md", "bring-your-own.md"}
     assert {page.name for page in GUIDE.glob("*.md") if blocks(page)} == tried
 
 

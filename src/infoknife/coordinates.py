@@ -165,6 +165,8 @@ class Moments(nn.Module):
         finite = torch.isfinite(x).all(1, keepdim=True)
         n = finite.sum()
         if not self.seen:
+            if not bool(n):
+                return  # nothing to start from
             self.origin, self.unit = _robust_scale(torch.where(finite, x, torch.nan))
         w, far = self._clipped(torch.where(finite, (x - self.origin) / self.unit, self.means[RECENT]))
         rows = torch.minimum(self.rows + n, self.longest) if self.seen else n.double().repeat(2)
@@ -222,6 +224,14 @@ class Moments(nn.Module):
         for name, buffer in self._buffers.items():
             self._buffers[name] = None if buffer is None else exact[name].to(buffer.device)  # type: ignore[union-attr]
         return self
+
+
+def count_outliers(module: nn.Module, rows: Tensor | int = 0) -> int:
+    """Return how many rows the statistics inside a module left out or clipped, after so many more."""
+    statistics = [part for part in module.modules() if "outliers" in part._buffers]
+    for part in statistics:
+        part._buffers["outliers"] = part.outliers + rows  # type: ignore[assignment, operator]
+    return max((int(part.outliers) for part in statistics), default=0)  # type: ignore[arg-type]
 
 
 class Affine(Transform):
@@ -499,14 +509,17 @@ class RankNormal(Monotone):
         x = x.detach().to(self.quantiles.dtype)
         finite = torch.isfinite(x).all(1)
         n = finite.sum()
-        x = self._clipped(torch.where(finite[:, None], x, torch.nan))
+        rows = torch.where(finite[:, None], x, torch.nan)
+        x = self._clipped(rows)
         batch, middle = self._quantiles_of(x, n), len(self.normal) // 2
         told = (batch[:, -1:] > batch[:, :1]) & (n > 1)  # a column that stands still in a batch says nothing
         if self.empty:
+            if not bool(n):
+                return  # nothing to start from
             self.quantiles, self.rows, self.empty = self._start(batch, told, x), n.double(), False
-            self.moments.observe(self.map(x)[0])
+            self.moments.observe(self.map(rows)[0])
             return
-        self.moments.observe(self.map(x)[0])
+        self.moments.observe(self.map(rows)[0])
         if self.moments.due():
             self.moments.forget_if(self.moments.change(), 2 * self.dim)
         self.rows = torch.minimum(self.rows + n, self.moments.rows[ALL]).clamp_min(1)
@@ -590,12 +603,6 @@ class Features(nn.Module):
         self.raw.reset()
         if self.ranks is not None:
             self.ranks.reset()
-
-
-def count_outliers(module: nn.Module) -> int:
-    """Count the rows that the statistics inside a module left out or clipped: the most that one of them saw."""
-    counts = [part.outliers for part in module.modules() if isinstance(part, Moments)]
-    return int(torch.stack(counts).max()) if counts else 0
 
 
 def precision_factor(covariance: Tensor, rows: Tensor | float | None) -> tuple[Tensor, Tensor]:

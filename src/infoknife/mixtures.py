@@ -35,6 +35,7 @@ ITERATIONS = 10
 RIDGE = 1e-6  # least variance of a cluster in whitened coordinates, for data that repeats itself
 RELATIVE_RIDGE = 1e-10  # of a column's variance: above the rounding of double precision, below that of single
 SPREAD = 0.1  # distance of kernels that share a cluster, in standard deviations of the cluster
+FAR = 10.0  # standard deviations: where an outlier is in whitened coordinates does not matter for a start
 FEW_COLUMNS = 6  # up to which all products of two columns are worth the memory
 
 Form = Literal["full", "tied", "diagonal", "isotropic"]
@@ -245,7 +246,7 @@ def fit_mixture(x: Tensor, components: int, generator: torch.Generator, spread: 
         >>> fit_mixture(x, 8, torch.Generator().manual_seed(0)).means.shape
         torch.Size([8, 2])
     """
-    x = x.detach().float()  # single precision is ample for a start in whitened coordinates
+    x = x.detach().float().clamp(-FAR, FAR)  # single precision is ample for a start in whitened coordinates
     rows = x[torch.randperm(len(x), generator=generator)[:ROWS].to(x.device)]
     clusters = _clusters(rows, components, generator)
     if clusters == 0:

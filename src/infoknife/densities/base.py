@@ -111,13 +111,15 @@ class Density(nn.Module, ABC):
 
         Rows that are not finite are left out, and entries far outside are clipped; ``outliers`` counts both.
         """
-        x, given = self.shaped(x, given)
+        x, given = finite_together(*self.shaped(x, given))
+        if not self.initialized:
+            finite = torch.isfinite(x).all(1)
+            self.initialize(x[finite], None if given is None else given[finite])
+            count_outliers(self, len(x) - int(finite.sum()))
+            return
         with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
-            if self.initialized:
-                self._follow(kept(x), None if given is None else kept(given))
-                return
-        finite = torch.isfinite(x).all(1)
-        self.initialize(x[finite], None if given is None else given[finite])
+            x = x.to(torch.promote_types(x.dtype, torch.float32))
+            self._follow(kept(x), None if given is None else kept(given))
 
     @property
     def outliers(self) -> int:
@@ -254,6 +256,16 @@ def full_precision(device: str) -> AbstractContextManager[None]:
 def generator_of(seed: int | None) -> torch.Generator:
     """A generator of its own for each seed; without one the seed comes from torch's global generator."""
     return torch.Generator().manual_seed(int(torch.randint(2**62, ())) if seed is None else seed)
+
+
+def finite_together(x: Tensor, y: Condition) -> tuple[Tensor, Condition]:
+    """Make all numbers of a row NaN where one of x (N, d) or y (N, g) is not finite, so that no part counts it."""
+    numbers = y is not None and y.is_floating_point()
+    finite = torch.isfinite(x.detach()).all(1, keepdim=True)
+    if y is None or not numbers:
+        return torch.where(finite, x, torch.nan), y
+    finite = finite & torch.isfinite(y.detach()).all(1, keepdim=True)
+    return torch.where(finite, x, torch.nan), torch.where(finite, y, torch.nan)
 
 
 def kept(x: Tensor) -> Tensor:

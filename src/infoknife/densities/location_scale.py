@@ -48,7 +48,9 @@ class LocationScale(Density):
                 "expected given_dim= with them"
             )
         coordinates = Standardize(dim) if init == "data" else Identity(dim)
-        features = Features(given_dim, ranks=False) if init == "data" and given_dim is not None else None
+        features = None
+        if init == "data" and given_dim is not None:
+            features = Features(check_count("given_dim", given_dim), ranks=False)
         super().__init__(dim, given_dim, given_classes, coordinates, features)
         self.init, hidden = init, check_count("hidden", hidden)
         self.unit = {"data": 1.0, "paper": 0.5}[init]  # of the log-scale: the paper learns log-variances

@@ -58,7 +58,7 @@ class Parzen(Density):
             raise TypeError(f"bandwidth is {bandwidth!r}; expected 'scott', 'silverman' or a positive number")
         elif not 0 < bandwidth < math.inf:
             raise ValueError(f"bandwidth is {bandwidth}; expected 'scott', 'silverman' or a positive number")
-        features = None if given_dim is None else Features(given_dim, ranks=False)
+        features = None if given_dim is None else Features(check_count("given_dim", given_dim), ranks=False)
         coordinates = Whiten(dim) if isinstance(bandwidth, str) else Identity(dim)
         super().__init__(dim, given_dim, given_classes, coordinates, features)
         self.components = None if components is None else check_count("components", components)
@@ -174,7 +174,9 @@ class Schraudolph(Density):
         init: str = "data",
     ) -> None:
         one_of("init", init, ("data", "paper"))
-        features = Features(given_dim, ranks=False) if init == "data" and given_dim is not None else None
+        features = None
+        if init == "data" and given_dim is not None:
+            features = Features(check_count("given_dim", given_dim), ranks=False)
         super().__init__(dim, given_dim, given_classes, Whiten(dim) if init == "data" else Identity(dim), features)
         self.components = components = check_count("components", components)
         self.init, hidden = init, check_count("hidden", hidden)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from infoknife.coordinates import Standardize, Transform, count_outliers
-from infoknife.densities.base import full_precision, generator_of, kept
+from infoknife.densities.base import finite_together, full_precision, generator_of, kept
 from infoknife.inputs import check_count, check_values, class_codes, matrix
 
 Bound = Literal["lower", "upper"] | None
@@ -91,15 +91,15 @@ class MutualInformation(nn.Module, ABC):
 
         Rows that are not finite are left out, and entries far outside are clipped; ``outliers`` counts both.
         """
-        x, y = self.shaped(x, y)
+        x, y = finite_together(*self.shaped(x, y))
+        assert y is not None
+        if not self.initialized:
+            finite = torch.isfinite(x).all(1)
+            self.initialize(x[finite], y[finite])
+            count_outliers(self, len(x) - int(finite.sum()))
+            return
         with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
-            if self.initialized:
-                x, y = self._converted(x, y, torch.promote_types(x.dtype, torch.float32))
-                self._follow(x, y)
-                return
-        finite = torch.isfinite(x).all(1)
-        finite = finite & torch.isfinite(y).all(1) if y.is_floating_point() else finite
-        self.initialize(x[finite], y[finite])
+            self._follow(*self._converted(x, y, torch.promote_types(x.dtype, torch.float32)))
 
     def initialize(self, x: Any, y: Any, *, seed: int | None = None) -> Self:
         """Start from the rows of x (N, x_dim) and y; the module takes over the floating-point type of x."""

@@ -87,13 +87,14 @@ class ClassDifference(MutualInformation):
         return -self.conditional.evaluate(x, y).mean()
 
     def _observe(self, x: Tensor, y: Tensor) -> None:
-        total = self.counts.sum() + len(y)
-        self.counts = (self.counts + self._counted(y)) * (MEMORY / total).clamp_max(1.0)
+        counts = self.counts + self._counted(y, torch.isfinite(x).all(1))
+        self.counts = counts * (MEMORY / counts.sum()).clamp_max(1.0)
         self.conditional.observe(x, y)
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
-        self.counts = self._counted(y) + 0.5
+        self.counts = self._counted(y, torch.ones_like(y)) + 0.5
         self.conditional.initialize(x, y, seed=seed_from(generator))
 
-    def _counted(self, y: Tensor) -> Tensor:
-        return nn.functional.one_hot(y, len(self.counts)).sum(0).to(self.counts)
+    def _counted(self, y: Tensor, rows: Tensor) -> Tensor:
+        """How often each class is there (classes,), in the rows (N,) that count."""
+        return (nn.functional.one_hot(y, len(self.counts)) * rows.unsqueeze(-1)).sum(0).to(self.counts)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, final
 import torch
 from torch import Tensor, nn
 
+from infoknife.coordinates import FAR
 from infoknife.estimators import bounds
 from infoknife.estimators.base import Bound, Facts, MutualInformation
 from infoknife.estimators.critics import Concatenated, Critic, Separable, shuffled
@@ -110,6 +111,11 @@ class Contrastive(MutualInformation):
         """What the critic sees of y: numbers as they are, classes one-hot."""
         return y if self.y_classes is None else nn.functional.one_hot(y, self.y_classes).to(x.dtype)
 
+    def _mapped(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Standardised rows, which end at ``FAR``: the exponential of a score stays finite at an outlier."""
+        x, y = super()._mapped(x, y)
+        return x.clamp(-FAR, FAR), y if self.y_classes is not None else y.clamp(-FAR, FAR)
+
     def _checked(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
         x, y = super()._checked(x, y)
         if len(x) < 2:
@@ -173,12 +179,14 @@ class MINE(Contrastive):
         return now.detach() + (ratio - ratio.detach()) - self.critic(x, y).mean()
 
     def _observe(self, x: Tensor, y: Tensor) -> None:
+        if len(x) < 2:
+            return  # a row alone has no negatives
         finite = torch.isfinite(x).all(1)
         x, y = torch.where(finite[:, None], x, 0.0), self._encoded(x, y)
         old, now = self.log_mean, bounds.log_mean_exp(self._negative(x, torch.nan_to_num(y))).to(self.log_mean.dtype)
         moved = torch.lerp(torch.ones_like(now), (now - old).exp(), self.momentum).log() + old
         moved = torch.where(old.isnan() | moved.isinf(), now, moved)
-        self.log_mean = torch.where(moved.isfinite(), moved, old)
+        self.log_mean = torch.where(moved.isfinite() & (finite.sum() > 1), moved, old)
 
 
 @final

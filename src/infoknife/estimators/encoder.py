@@ -141,8 +141,9 @@ class EncoderKernels(GaussianEncoder):
         return -crossed - 0.5 * (log_variance + 1).sum(-1)
 
     def _observe(self, x: Tensor, y: Tensor) -> None:
-        said = torch.softmax(torch.stack(self._parts(y)), 0)[0].mean().to(self.prior.dtype)
-        self.prior = torch.lerp(self.prior, torch.nan_to_num(said, nan=0.5), STEP).clamp(LEAST, 1 - LEAST)
+        said = torch.softmax(torch.stack(self._parts(y)), 0)[0].nanmean().to(self.prior.dtype)
+        said = torch.where(said.isnan(), self.prior, said)  # no row was finite
+        self.prior = torch.lerp(self.prior, said, STEP).clamp(LEAST, 1 - LEAST)
         self._follow_moments(y)
 
     def _follow_moments(self, y: Tensor) -> None:
