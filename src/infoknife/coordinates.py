@@ -322,6 +322,7 @@ class Regression(Affine):
 
     slope: Tensor
     factor: Tensor
+    alone: Tensor
     recent: Tensor
 
     def __init__(self, dim: int, features: int = 0) -> None:
@@ -330,19 +331,27 @@ class Regression(Affine):
         self.moments = Moments(features + dim)
         self.register_buffer("slope", torch.zeros(features, dim))
         self.register_buffer("factor", torch.eye(dim))
-        self.register_buffer("recent", torch.cat([torch.zeros(1 + features, dim), torch.eye(dim)]))  # b, B and L' below
+        still = torch.cat([torch.zeros(1, dim), torch.eye(dim)])  # b, and L below
+        self.register_buffer("alone", still)  # without the condition
+        self.register_buffer("recent", torch.cat([still, torch.zeros(features, dim), still]))  # alone, then B, b and L
 
     def forward(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (N, dim) given features (N, features); the log-determinant is that of L."""
         return self._map(x, given, self.shift, self.slope, self.factor), self.log_det.to(x.dtype)
 
-    def forward_recent(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Map x (N, dim) by the regression of the recent rows alone, without removing noise: for a gradient.
+    def both(self, x: Tensor, given: Tensor, recent: bool = False) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """Map x (N, dim) given features, and without them: u and the log-determinant of each.
 
-        What lies below the noise is not believed, but an encoder that removes information must still see it.
+        With ``recent`` the regression is that of the recent rows alone, without removing noise, for a gradient: what
+        lies below the noise is not believed, but an encoder that removes information must still see it.
         """
-        shift, slope, factor = self.recent.split([1, self.features, self.dim])
-        return self._map(x, given, shift[0], slope, factor), factor.diagonal().log().sum().to(x.dtype)
+        alone, slope, shift, factor = self.alone, self.slope, self.shift, self.factor
+        if recent:
+            alone, slope, last = self.recent.split([1 + self.dim, self.features, 1 + self.dim])
+            shift, factor = last[0], last[1:]
+        pairs = (given, shift, slope, factor), (None, alone[0], slope, alone[1:])
+        conditional, marginal = ((self._map(x, *pair), pair[-1].diagonal().log().sum().to(x.dtype)) for pair in pairs)
+        return conditional, marginal
 
     def inverse(self, u: Tensor, given: Tensor | None = None) -> Tensor:
         """Map u (N, dim) back, given as many rows of the features."""
@@ -359,8 +368,9 @@ class Regression(Affine):
         shift, slope, factor, log_det = self._solved(ALL)
         self.shift, self.slope = shift.to(self.shift), slope.to(self.slope)
         self.factor, self.log_det = factor.to(self.factor).contiguous(), log_det.to(self.log_det)
+        self.alone = self._solved_alone(ALL).to(self.alone)
         shift, slope, factor, _ = self._solved(RECENT)
-        self.recent = torch.cat([shift[None], slope, factor]).to(self.recent)
+        self.recent = torch.cat([self._solved_alone(RECENT), slope, shift[None], factor]).to(self.recent)
 
     def _map(self, x: Tensor, given: Tensor | None, shift: Tensor, slope: Tensor, factor: Tensor) -> Tensor:
         return (x - self._expected(x, given, shift, slope)) @ factor.to(x.dtype).T
@@ -386,6 +396,12 @@ class Regression(Affine):
         unit, mean = moments.unit, moments.mean(memory)
         slope = slope * unit[f:] / unit[:f, None]
         return mean[f:] - mean[:f] @ slope, slope, factor / unit[f:], log_det - unit[f:].log().sum()
+
+    def _solved_alone(self, memory: int) -> Tensor:
+        """Mean, and below it the factor, of x without the condition, in units of the data: (1 + d, d)."""
+        f, moments = self.features, self.moments
+        factor, _ = precision_factor(moments.covariances[memory, f:, f:], 1 / moments.noise[memory])
+        return torch.cat([moments.mean(memory)[None, f:], factor / moments.unit[f:]])
 
     def _loss(self) -> Tensor:
         """Mean of minus the log-density of the recent rows, u standard normal, less its constant."""
@@ -532,12 +548,13 @@ class RankNormal(Monotone):
 
     def _clipped(self, x: Tensor) -> Tensor:
         """Clip entries (N, dim) that no quantile should see."""
+        far = FAR
         if self.empty:
             median, unit = _robust_scale(x)
         else:  # where the outermost quantiles are, in standard deviations of a normal
-            reach = (len(self.normal) - 1) * self.gap
+            reach, far = (len(self.normal) - 1) * self.gap, FAR**2  # data that have jumped are to be followed
             median, unit = self.quantiles[:, len(self.normal) // 2], self.quantiles[:, [0, -1]].diff()[:, 0] / reach
-        return x.clamp(median - FAR * unit, median + FAR * unit)
+        return x.clamp(median - far * unit, median + far * unit)
 
     def _start(self, batch: Tensor, told: Tensor, x: Tensor) -> Tensor:
         """Quantiles of the first rows; a column that stands still has a scale of its own size, at least one."""

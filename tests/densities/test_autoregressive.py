@@ -44,9 +44,9 @@ def test_it_integrates_to_one_in_every_class(label: int) -> None:
 
 def test_parts_see_only_what_came_before() -> None:
     density, x = shaken(), torch.zeros(1, 3, dtype=torch.double, requires_grad=True)
-    kernels = torch.cat(density._kernels(x, None), -1).square().sum(-1)  # 1 d
+    numbers = torch.stack(density._kernels(x, None, None)).square().sum((0, 1))  # d 1
     for i in range(3):
-        (slope,) = torch.autograd.grad(kernels[0, i], x, retain_graph=True)
+        (slope,) = torch.autograd.grad(numbers[i, 0], x, retain_graph=True)
         assert (slope[0] != 0).tolist() == [j < i for j in range(3)]
 
 
@@ -137,7 +137,7 @@ def two_bumps(n: int, seed: int = 0) -> Tensor:
 
 
 def entropy(x: Tensor, mixtures: tuple[Tensor, ...]) -> list[float]:
-    log_weights, means, log_diagonal = mixtures
+    log_weights, means, log_diagonal = (part.T.unsqueeze(-1) for part in mixtures)  # K C 1
     return (-kernels.columns(x, log_weights, means, log_diagonal)).mean(0).tolist()
 
 

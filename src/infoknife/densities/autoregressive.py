@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from infoknife import kernels
 from infoknife.coordinates import Features, Regression
-from infoknife.densities.base import Density
+from infoknife.densities.base import Density, full_precision, generator_of
 from infoknife.inputs import check_count
 from infoknife.mixtures import SPREAD, Mixture, Prior, sizes
 from infoknife.nn import MaskedLayers
@@ -40,6 +40,8 @@ class Autoregressive(Density):
         given_dim: Dimension of a continuous condition.
         given_classes: Number of classes of a discrete condition.
         hidden: Width of the network's two hidden layers.
+        both: Whether a continuous condition may be left out: ``evaluate_both`` is the density given it and without it,
+            of one network whose view of the condition is switched off.
 
     Example:
         >>> x = torch.randn(20_000, 3, generator=torch.Generator().manual_seed(0)).cumsum(1)
@@ -58,13 +60,16 @@ class Autoregressive(Density):
         given_dim: int | None = None,
         given_classes: int | None = None,
         hidden: int = 64,
+        both: bool = False,
     ) -> None:
         features = None if given_dim is None else Features(check_count("given_dim", given_dim))
         width = given_classes or 0 if features is None else features.out
         super().__init__(dim, given_dim, given_classes, Regression(check_count("dim", dim), width), features)
+        if both and given_dim is None:
+            raise ValueError("both is True without given_dim; expected the dimension of the condition that is left out")
         K, hidden = check_count("components", components), check_count("hidden", hidden)
-        self.components, sets = K, self.given_classes or 1
-        self.network = MaskedLayers(dim, given=width, hidden=(hidden, hidden))
+        self.components, self.both, sets = K, both, 2 if both else self.given_classes or 1
+        self.network = MaskedLayers(dim, given=width + both, hidden=(hidden, hidden))
         self.moves = nn.Parameter(torch.zeros(3, K, dim, hidden))  # of logits, means and log-diagonals
         kernels_ = torch.zeros(3, K, dim, sets)
         kernels_[1] = torch.special.ndtri((torch.arange(K) + 0.5) / K)[:, None, None]
@@ -79,32 +84,63 @@ class Autoregressive(Density):
         """Log-densities (N, classes) of rows that were checked already, each class in coordinates of its own."""
         return self._evaluate_each_class(x)
 
+    def evaluate_both(self, x: Tensor, given: Tensor, recent: bool = False) -> tuple[Tensor, Tensor]:
+        """Log-densities (N,) of checked rows given the condition, and without it, in one pass of the network.
+
+        With ``recent`` in the coordinates of the recent rows alone, as ``Regression.both`` has them.
+        """
+        assert isinstance(self.coordinates, Regression)
+        with full_precision(x.device.type):
+            v = self._seen(given, x.dtype)
+            assert v is not None
+            (u, log_det), (u_alone, log_det_alone) = self.coordinates.both(x, v, recent)
+            context = torch.cat([v, torch.ones_like(v[:, :1])], 1)
+            context = torch.cat([context, torch.zeros_like(context)])
+            logs = self._log_prob_in(torch.cat([u, u_alone]), context, self._sets(len(x), x)).view(2, -1)
+            return logs[0] + log_det, logs[1] + log_det_alone
+
+    def _sets(self, n: int, like: Tensor) -> Tensor:
+        """Which set of kernels n rows start from given the condition, and n without it: (2 n, 2)."""
+        return torch.eye(2).to(like).repeat_interleave(n, 0)
+
     def _regressors(self, v: Tensor | None) -> Tensor | None:
         return v if v is None or self.given_classes is None else nn.functional.one_hot(v, self.given_classes)
 
     def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
-        likely = kernels.columns(u, *self._kernels(u, given)) + math.log1p(-STRAY)
+        return self._log_prob_in(u, *self._context(u, given))
+
+    def _log_prob_in(self, u: Tensor, context: Tensor | None, sets: Tensor | None) -> Tensor:
+        likely = kernels.columns(u, *self._kernels(u, context, sets)) + math.log1p(-STRAY)
         z = u / WIDE
         stray = math.log(STRAY / WIDE / math.sqrt(2 * math.pi)) - 0.5 * z * z
         return torch.logaddexp(likely, stray).sum(-1)
 
-    def _kernels(self, u: Tensor, given: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits, means and log-diagonals of every coordinate's kernels for every point: (K, d, N) each."""
+    def _context(self, u: Tensor, given: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+        """What the network sees of a condition, and the set of kernels that every row starts from; None for one set."""
         context = self._regressors(given)
-        v = (u if context is None else torch.cat([context.to(u.dtype), u], -1)).clamp(-EDGE, EDGE)
+        context = None if context is None else context.to(u.dtype)
+        if not self.both or context is None:
+            return context, None if self.given_classes is None else context
+        return torch.cat([context, torch.ones_like(context[:, :1])], 1), self._sets(len(u), u)[: len(u)]
+
+    def _kernels(
+        self, u: Tensor, context: Tensor | None, sets: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits, means and log-diagonals of every coordinate's kernels for every point: (K, d, N) each."""
+        v = (u if context is None else torch.cat([context, u], -1)).clamp(-EDGE, EDGE)
         scale = torch.cat([torch.ones_like(self.reach), self.reach, torch.ones_like(self.reach)])  # 3K d 1
         weight = (self.moves.flatten(0, 1) * (self.mask * scale)).to(u.dtype).flatten(0, 1)  # 3Kd H
         base = self.kernels.to(u.dtype).flatten(0, 2)  # 3Kd sets
-        if self.given_classes is not None and context is not None:
-            base = base @ context.to(u.dtype).T
+        base = base if sets is None else base @ sets.T
         numbers = torch.addmm(base, weight, self.network(v).T).view(3, self.components, self.dim, len(u))
         logits, means, log_diagonal = numbers.unbind()
         return logits, means, _at_most(log_diagonal, self.narrowest.to(u.dtype))
 
     def _sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
         u = self.kernels.new_zeros(n, self.dim)
+        condition = self._context(u, given)
         for i in range(self.dim):
-            logits, means, log_diagonal = (values[:, i].T for values in self._kernels(u, given))  # n K
+            logits, means, log_diagonal = (values[:, i].T for values in self._kernels(u, *condition))  # n K
             kernel = torch.multinomial(torch.softmax(logits, -1).cpu(), 1, generator=generator).to(u.device)
             mean, log_scale = (values.gather(1, kernel).squeeze(1) for values in (means, -log_diagonal))
             noise, chance = (draw(n, generator=generator, dtype=u.dtype).to(u.device) for draw in (torch.randn, torch.rand))
@@ -115,10 +151,19 @@ class Autoregressive(Density):
         self.moves.zero_()
         for label in range(self.kernels.shape[-1]):
             own = u if self.given_classes is None else u[given == label]
-            mixtures = fitted_columns(own if len(own) > 1 else u, self.components, generator)
-            self.kernels[..., label] = torch.stack(mixtures).transpose(1, 2)
+            self._start(label, own if len(own) > 1 else u, generator)
         scales = self.kernels[2].mean(-1, keepdim=True)
         self.reach, self.narrowest = (-scales).exp(), scales + NARROWEST
+
+    def start_alone(self, x: Tensor, seed: int) -> None:
+        """Start what is there without the condition from rows x (N, dim), after ``initialize``."""
+        assert isinstance(self.coordinates, Regression)
+        shift, factor = self.coordinates.alone[0], self.coordinates.alone[1:]
+        self._start(1, (x - shift) @ factor.T, generator_of(seed))
+
+    def _start(self, label: int, u: Tensor, generator: torch.Generator) -> None:
+        mixtures = fitted_columns(u, self.components, generator)
+        self.kernels[..., label] = torch.stack(mixtures).transpose(1, 2)
 
 
 def _at_most(x: Tensor, most: Tensor) -> Tensor:

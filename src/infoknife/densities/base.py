@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import Features, Regression, Transform, count_outliers
+from infoknife.coordinates import Features, Transform, count_outliers
 from infoknife.inputs import check_count, check_values, class_codes, matrix
 
 Condition = Tensor | None
@@ -126,13 +126,12 @@ class Density(nn.Module, ABC):
         """How many rows that ``observe`` saw were left out or had an entry that was clipped."""
         return count_outliers(self)
 
-    def evaluate(self, x: Tensor, given: Condition, recent: bool = False) -> Tensor:
-        """Log-density (N,) of rows that were checked already, perhaps in coordinates of the recent rows alone."""
+    def evaluate(self, x: Tensor, given: Condition) -> Tensor:
+        """Log-density (N,) of rows that were checked already: for the library's own use."""
         with full_precision(x.device.type):  # the computation follows the precision of x, but for half precision
             x = x if x.dtype.itemsize >= 4 else x.float()
             v = self._seen(given, x.dtype)
-            recent = recent and isinstance(self.coordinates, Regression)
-            u, log_det = (self.coordinates.forward_recent if recent else self.coordinates)(x, self._regressors(v))
+            u, log_det = self.coordinates(x, self._regressors(v))
             return self._log_prob(u, v) + log_det
 
     def evaluate_all(self, x: Tensor) -> Tensor:

@@ -5,7 +5,9 @@ conditional can, and no information is invented.
 """
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any, final
 
 import torch
@@ -25,17 +27,90 @@ DENSITIES: dict[str, Callable[..., Density]] = {
     "schraudolph": Schraudolph,
 }
 TRIAL_ROWS = 2048  # rows of the short fits that choose a side; enough to see which is simpler
-TRIAL_STEPS = 100  # of them
+TRIAL_STEPS = 50  # of them, of Adam at
+TRIAL_RATE = 1e-2
 
 
-@final
-class EntropyPair(nn.Module):
+class EntropyPair(nn.Module, ABC):
     """The densities of a target with and without a condition, behind one map of the target.
 
     Args:
         dim: Dimension of the target.
+        ranks: Whether the target is made normal by rank first.
+    """
+
+    def __init__(self, dim: int, ranks: bool) -> None:
+        super().__init__()
+        self.map: Transform = RankNormal(dim) if ranks else Identity(dim)
+
+    @abstractmethod
+    def groups(self) -> tuple[list[nn.Module], list[nn.Module]]:
+        """Return what learns at the rate of the conditional, and what learns at that of the marginal."""
+
+    @abstractmethod
+    def _log_probs(self, t: Tensor, condition: Tensor, recent: bool) -> tuple[Tensor, Tensor]:
+        """Log-densities (N,) of the mapped target with and without the condition."""
+
+    @abstractmethod
+    def _initialize(self, t: Tensor, condition: Tensor, generator: torch.Generator) -> None:
+        """Start from the mapped target."""
+
+    @abstractmethod
+    def _observe(self, t: Tensor, condition: Tensor) -> None:
+        """Follow the mapped target."""
+
+    def log_probs(self, target: Tensor, condition: Tensor, recent: bool = False) -> tuple[Tensor, Tensor]:
+        """Log-densities (N,) of the target with and without the condition, perhaps as the recent rows suggest."""
+        t, log_det = self.map(target)
+        conditional, marginal = self._log_probs(t, condition, recent)
+        return conditional + log_det, marginal + log_det
+
+    def initialize(self, target: Tensor, condition: Tensor, generator: torch.Generator) -> None:
+        """Start map and densities."""
+        self.map.initialize(target)
+        self._initialize(self.map(target)[0], condition, generator)
+
+    def observe(self, target: Tensor, condition: Tensor) -> None:
+        """Let map and coordinates follow a fresh batch."""
+        self.map.observe(target)
+        self._observe(self.map(target)[0], condition)
+
+
+@final
+class OneNetwork(EntropyPair):
+    """One ``Autoregressive`` for both: the marginal is the conditional with its view of the condition switched off.
+
+    What both get wrong cancels, and an encoder has little to gain from moving rows to where only one of them is wrong.
+    """
+
+    def __init__(self, dim: int, given_dim: int, ranks: bool, options: dict[str, Any], _: dict[str, Any]) -> None:
+        super().__init__(dim, ranks)
+        self.density = Autoregressive(dim, given_dim=given_dim, both=True, **options)
+
+    def groups(self) -> tuple[list[nn.Module], list[nn.Module]]:
+        """Return all of it, and nothing."""
+        return [self.density], []
+
+    def _log_probs(self, t: Tensor, condition: Tensor, recent: bool) -> tuple[Tensor, Tensor]:
+        return self.density.evaluate_both(t, condition, recent)
+
+    def _initialize(self, t: Tensor, condition: Tensor, generator: torch.Generator) -> None:
+        seed = seed_from(generator)
+        self.density.initialize(t, condition, seed=seed)
+        self.density.start_alone(t, seed)
+
+    def _observe(self, t: Tensor, condition: Tensor) -> None:
+        self.density.observe(t, condition)
+
+
+@final
+class TwoDensities(EntropyPair):
+    """A density of its own for each, of one family.
+
+    Args:
+        make: Makes a density from its dimension and options.
+        dim: Dimension of the target.
         given_dim: Dimension of the condition.
-        density: A name of ``DENSITIES``.
         ranks: Whether the target is made normal by rank first.
         options: Options of both densities.
         conditional_options: Options of the conditional one alone.
@@ -43,38 +118,36 @@ class EntropyPair(nn.Module):
 
     def __init__(
         self,
+        make: Callable[..., Density],
         dim: int,
         given_dim: int,
-        density: str,
         ranks: bool,
         options: dict[str, Any],
         conditional_options: dict[str, Any],
     ) -> None:
-        super().__init__()
-        make = DENSITIES[density]
-        self.map: Transform = RankNormal(dim) if ranks else Identity(dim)
+        super().__init__(dim, ranks)
         self.marginal = make(dim, **options)
         self.conditional = make(dim, given_dim=given_dim, **options | conditional_options)
 
-    def log_probs(self, target: Tensor, condition: Tensor, recent: bool = False) -> tuple[Tensor, Tensor]:
-        """Log-densities (N,) of the target with and without the condition, perhaps as the recent rows suggest."""
-        t, log_det = self.map(target)
-        conditional = self.conditional.evaluate(t, condition, recent)
-        return conditional + log_det, self.marginal.evaluate(t, None, recent) + log_det
+    def groups(self) -> tuple[list[nn.Module], list[nn.Module]]:
+        """Return the two densities."""
+        return [self.conditional], [self.marginal]
 
-    def initialize(self, target: Tensor, condition: Tensor, generator: torch.Generator) -> None:
-        """Start both densities."""
-        self.map.initialize(target)
-        t, _ = self.map(target)
+    def _log_probs(self, t: Tensor, condition: Tensor, recent: bool) -> tuple[Tensor, Tensor]:
+        return self.conditional.evaluate(t, condition), self.marginal.evaluate(t, None)
+
+    def _initialize(self, t: Tensor, condition: Tensor, generator: torch.Generator) -> None:
         self.marginal.initialize(t, seed=seed_from(generator))
         self.conditional.initialize(t, condition, seed=seed_from(generator))
 
-    def observe(self, target: Tensor, condition: Tensor) -> None:
-        """Let map and coordinates follow a fresh batch."""
-        self.map.observe(target)
-        t, _ = self.map(target)
+    def _observe(self, t: Tensor, condition: Tensor) -> None:
         self.marginal.observe(t)
         self.conditional.observe(t, condition)
+
+
+PAIRS: dict[str, Callable[..., EntropyPair]] = {
+    name: OneNetwork if make is Autoregressive else partial(TwoDensities, make) for name, make in DENSITIES.items()
+}
 
 
 @final
@@ -106,6 +179,7 @@ class Difference(MutualInformation):
         1.4
     """
 
+    rate = 5e-3
     bound = None
     facts = Facts(
         "likelihood of each entropy",
@@ -137,7 +211,7 @@ class Difference(MutualInformation):
         dims = {"x": (y_dim, x_dim), "y": (x_dim, y_dim)}
         self.sides = nn.ModuleDict(
             {
-                side: EntropyPair(*dims[side], density, ranks, options, conditional_options or {})
+                side: PAIRS[density](*dims[side], ranks, options, conditional_options or {})
                 for side in ("x", "y")
                 if given in (None, side)
             }
@@ -146,11 +220,9 @@ class Difference(MutualInformation):
 
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
         """Return one group for each density: the marginal learns at ``marginal_rate`` times ``lr``."""
-        pairs = self._pairs().values()
-        return [
-            self._group([pair.conditional for pair in pairs], lr),
-            self._group([pair.marginal for pair in pairs], lr * self.marginal_rate),
-        ]
+        conditionals, marginals = (sum(parts, []) for parts in zip(*(pair.groups() for pair in self._pairs().values()), strict=True))
+        groups = [self._group(conditionals, lr), self._group(marginals, lr * self.marginal_rate)]
+        return [group for group in groups if group["params"]]
 
     def get_extra_state(self) -> Tensor:
         """Return whether the estimator was started, and the side that is conditioned on."""
@@ -283,7 +355,7 @@ def _short_fit(pair: EntropyPair, target: Tensor, condition: Tensor, generator: 
     """Start a pair of densities from rows, then a few steps on batches of them."""
     pair.initialize(target, condition, generator)
     batches = generator_of(seed_from(generator))
-    optimizer = torch.optim.Adam(pair.parameters(), lr=pair.marginal.rate)
+    optimizer = torch.optim.Adam(pair.parameters(), lr=TRIAL_RATE)
     with torch.enable_grad():
         for _ in range(TRIAL_STEPS):
             rows = torch.randint(len(target), (128,), generator=batches).to(target.device)
