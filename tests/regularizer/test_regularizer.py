@@ -220,7 +220,7 @@ def test_global_randomness_is_left_alone_and_seeds_repeat(name: str) -> None:
         assert torch.equal(torch.get_rng_state(), before)
         runs.append([*losses, *copies(regularizer.parameters())])
     assert same(runs[0], runs[1])
-    assert not same(runs[0], runs[2])
+    assert name == "club-sample" or not same(runs[0], runs[2])  # which draws nothing when it trains
 
 
 def test_randomness_and_modes_come_back_after_an_error() -> None:
