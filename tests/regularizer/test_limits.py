@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-
 from torch import Tensor, nn
 
 from infoknife import Regularizer, annealed, mi
@@ -167,13 +166,13 @@ def information(encoder: nn.Linear) -> float:
 
 
 def test_a_limit_of_the_information_is_kept() -> None:
-    """The task wants the encoder to be the identity, with 0.4 nats; the limit allows 0.2."""
+    """The task wants the encoder to be the identity, with 0.2 nats; the limit allows 0.1."""
     encoder = nn.Linear(2, 2)
     with torch.no_grad():
         encoder.weight.copy_(torch.eye(2))
         encoder.bias.zero_()
-    assert information(encoder) > 0.35
-    regularizer = Regularizer(mi("doe", 2, y_classes=2), at_most=0.2, lr=0.01, seed=0, warn=False)
+    assert information(encoder) > 0.15
+    regularizer = Regularizer(mi("doe", 2, y_classes=2), at_most=0.1, lr=0.01, seed=0, warn=False)
     regularizer.initialize(*(part.detach() for part in noisy(encoder, 512, 998)))
     optimizer = torch.optim.Adam(encoder.parameters(), 0.02)
     for step in range(300):
@@ -183,7 +182,7 @@ def test_a_limit_of_the_information_is_kept() -> None:
         optimizer.zero_grad()
         ((encoder(x) - x).square().mean() + regularizer(z, s)).backward()
         optimizer.step()
-    assert 0.1 < information(encoder) < 0.3
+    assert 0.04 < information(encoder) < 0.14
 
 
 def test_a_kept_limit_leaves_the_task_alone() -> None:

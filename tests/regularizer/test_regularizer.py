@@ -475,7 +475,7 @@ def test_errors_speak_of_z_and_s() -> None:
             call(z)
         with pytest.raises(ValueError, match=r"s has 15 rows; expected 16"):
             call(z, s[:-1])
-        with pytest.raises(TypeError, match="s has dtype torch.float32; expected integer classes"):
+        with pytest.raises(TypeError, match=r"s has dtype torch\.float32; expected integer classes"):
             call(z, s.float())
     for call in calls(Regularizer(KNIFE(2, 4, given_classes=2).initialize(x, s, seed=0), seed=0)):
         with pytest.raises(ValueError, match="s is missing"):

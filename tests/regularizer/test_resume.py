@@ -151,7 +151,7 @@ def test_no_row_is_in_a_checkpoint(name: str) -> None:
 def test_a_state_of_another_version_says_so() -> None:
     old = io.BytesIO()
     torch.save({"counts": [1, 2]}, old)
-    with pytest.raises(ValueError, match="written by infoknife 0.1"):
+    with pytest.raises(ValueError, match=r"written by infoknife 0\.1"):
         Regularizer(KNIFE(2, 4)).set_extra_state(torch.frombuffer(bytearray(old.getvalue()), dtype=torch.uint8))
 
 

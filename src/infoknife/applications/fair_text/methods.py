@@ -69,17 +69,13 @@ class Hidden(Method):
             lr=settings.estimator_lr,
             weight=weight,
             at_most=settings.at_most,
-            expected=settings.expected,
             warn=False,  # the record says it
             seed=settings.seed,
         )
 
     def forward(self, z: Tensor, s: Tensor, fresh: Fresh) -> Tensor:
         """Let the estimator learn, and give the term."""
-        if not self.settings.refit:
-            self.regularizer.step(z, s)
-        elif self.regularizer.calls % self.settings.refit == 0:
-            self.regularizer.refit(*fresh(self.settings.rows))
+        self.regularizer.step(z, s)
         term: Tensor = self.regularizer(z, s)
         return term
 
