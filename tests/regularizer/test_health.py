@@ -117,25 +117,6 @@ def test_one_kind_does_not_silence_another() -> None:
     assert "behind" in messages[1]
 
 
-def test_falling_behind_is_told() -> None:
-    """A mixture of four narrow kernels whose places change: nothing linear to follow."""
-    regularizer = Regularizer(
-        KNIFE(1, 4).initialize(normal(512, 1), seed=0), lr=3e-3, max_inner_steps=1, seed=0
-    )  # slow
-    generator = torch.Generator().manual_seed(0)
-
-    def batch(step: int) -> Tensor:
-        places = torch.tensor([-3.0, -1.0, 1.0, 3.0]).roll(1) * (1 + 0.8 * math.sin(step / 10))
-        index = torch.randint(4, (64,), generator=generator)
-        return (places[index] + 0.05 * torch.randn(64, generator=generator)).unsqueeze(1)
-
-    messages = heard(regularizer, *[batch(step) for step in range(WARM - 1)])
-    assert not any("behind" in message for message in messages)  # it has time to warm up
-    messages = heard(regularizer, *[batch(step) for step in range(WARM - 1, 2 * WARM)])
-    assert any("the estimator is behind" in message for message in messages)
-    assert regularizer.health().lag > 0.05
-
-
 @pytest.mark.parametrize(("name", "dim"), [("doe", 1), ("knife", 2)])
 def test_information_of_an_encoder_without_noise(name: str, dim: int) -> None:
     """z is s to the last bit, and the estimate goes where the truth is."""
