@@ -1,6 +1,5 @@
 """Estimators by name, the table of the documentation, and bounds that keep their side."""
 
-import json
 import math
 import re
 from pathlib import Path
@@ -23,7 +22,6 @@ FOR_CLASSES = ("mine", "nwj", "tuba", "infonce", "smile", "club", "club-sample",
 NETWORKS = ("knife", "doe", "doe-logistic", *FOR_CLASSES[:-1], "vub")
 PRESETS = ({"preset": "default"}, {"preset": "paper"})
 FORMS = [("knife", PRESETS[1]), *((name, preset) for name in NETWORKS[1:-1] for preset in PRESETS), ("vub", {})]
-PINNED = json.loads(Path(__file__).with_name("pinned.json").read_text(encoding="utf-8"))  # of the code before options
 
 
 def test_names_are_those_of_the_contract() -> None:
@@ -129,17 +127,6 @@ def test_the_four_networks_for_classes(name: str, activation: str, layer_norm: b
     assert bool(gradient.isfinite().all())
     assert float(gradient.abs().sum()) > 0
     assert any(isinstance(module, LayerNorm) for module in estimator.modules()) == layer_norm
-
-
-@pytest.mark.parametrize("key", PINNED)
-def test_without_options_nothing_moves(key: str) -> None:
-    """Value after three steps, what the global generator draws next, and the names of the state."""
-    (name, preset), pinned = key.split(), PINNED[key]
-    with torch.random.fork_rng():
-        estimator = _trained(name, **({} if preset == "default" else {"preset": preset}))
-        assert float(torch.rand(())) == pytest.approx(pinned["drawn"], abs=1e-7)
-    assert float(estimator.eval()(*_rows()).detach()) == pytest.approx(pinned["value"], rel=1e-6)
-    assert " ".join(estimator.state_dict()) == pinned["state"]
 
 
 @pytest.mark.parametrize("name", ["doe", "club", "mine"])

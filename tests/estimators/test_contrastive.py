@@ -39,7 +39,7 @@ def made(kind: type[Contrastive], *dims: int, **options: Any) -> Contrastive:
 def trained(request: pytest.FixtureRequest) -> Contrastive:
     kind, critic = request.param
     estimator = made(kind, 1, 1, critic=critic, hidden=32)
-    fit(estimator, TASK.batches(128, 0), steps=120, lr=5e-3, seed=0)
+    fit(estimator, TASK.batches(128, 0), steps=200, lr=5e-3, seed=0)
     return estimator
 
 
@@ -209,7 +209,7 @@ def test_smile_clips_the_negatives_alone() -> None:
 @pytest.mark.parametrize("gradient", ["js", "nwj"])
 def test_smile_learns_the_log_ratio(gradient: str) -> None:
     smile = made(SMILE, 1, 1, hidden=32, gradient=gradient)
-    fit(smile, TASK.batches(128, 0), steps=120, lr=5e-3, seed=0)
+    fit(smile, TASK.batches(128, 0), steps=200, lr=5e-3, seed=0)
     x, y = TASK.sample(2000, seed=1)
     with torch.no_grad():
         assert float(smile(x, y)) == pytest.approx(TRUTH, abs=0.1)
