@@ -96,6 +96,14 @@ def started(posterior: Tensor, components: int = 4) -> EncoderKernels:
     return EncoderKernels(dim, components=components).initialize(posterior[:, :dim], posterior, seed=0)
 
 
+def settled(posterior: Tensor, components: int = 4) -> EncoderKernels:
+    """Started from some of the rows; the others say how much the standard normal is worth."""
+    estimator, dim = started(posterior, components), posterior.shape[1] // 2
+    for batch in posterior.split(200):
+        estimator.observe(batch[:, :dim], batch)
+    return estimator
+
+
 def values(estimator: EncoderKernels, posterior: Tensor) -> Tensor:
     with torch.no_grad():
         return estimator.pointwise(posterior[:, : posterior.shape[1] // 2], posterior)
@@ -125,7 +133,7 @@ def test_values_of_kernels_are_the_formula(components: int) -> None:
 @pytest.mark.parametrize("dim", [2, 12, 48])
 def test_kernels_against_the_closed_form(dim: int) -> None:
     _, posterior, truth = linear_gaussian(8000, dim, seed=0)
-    found = values(started(posterior), linear_gaussian(8000, dim, seed=1)[1])
+    found = values(settled(posterior), linear_gaussian(8000, dim, seed=1)[1])
     error = float(found.std()) / math.sqrt(8000)
     assert truth - 3 * error < float(found.mean()) < truth + 0.25 + 3 * error
 
@@ -134,7 +142,7 @@ def test_kernels_against_the_closed_form(dim: int) -> None:
 def test_two_far_clusters(far: float, variance: float) -> None:
     mean = torch.where(torch.arange(2000) % 2 == 0, far, -far).unsqueeze(1)
     posterior = torch.cat([mean, torch.full((2000, 1), math.log(variance))], 1)
-    assert values(started(posterior, 2), posterior[:1000]).mean().item() == pytest.approx(math.log(2), abs=0.1)
+    assert values(settled(posterior, 2), posterior[:1000]).mean().item() == pytest.approx(math.log(2), abs=0.1)
 
 
 @pytest.mark.parametrize(("scale", "log_variance", "prior"), [(0.01, -8, 0.5), (20, 3, 0.001), (1, 0, 0.95)])
