@@ -21,6 +21,9 @@ MEMORY = 8192  # rows that count in a running average; twice as many batches fol
 FAR = 10.0  # standard deviations beyond which an entry is an outlier: no light tail reaches there
 TRIMMED = 0.01  # part of the first rows, on either side, that does not decide where outliers begin
 Z_SCORE = 4.0  # standard errors beyond which a change is not chance: once in 30,000 looks
+RIDGE = (
+    1e-6  # of a feature's variance: slopes stay in the reach of single precision where features depend on each other
+)
 CLOSE = 3e-3  # smallest gap between two knots, as a part of the gaps around them: only ties ever come so close
 
 
@@ -318,7 +321,8 @@ class Regression(Affine):
         S, rows = moments.covariance, moments.effective_rows
         slope, rest = S[:f, f:], S[f:, f:]
         if f:
-            of_features, of_x = precision_factor(S[:f, :f], None)[0], precision_factor(rest, None)[0]
+            ridge = RIDGE * S[:f, :f].diagonal().diag()  # one-hot classes add up to one
+            of_features, of_x = precision_factor(S[:f, :f] + ridge, None)[0], precision_factor(rest, None)[0]
             U, s, Vh = _svd(of_features @ slope @ of_x.T)
             told = shrink_correlations(s, f, self.dim, rows)[:, None] * Vh @ _inverse(of_x).T  # to x in units
             slope, rest = of_features.T @ U @ told, rest - told.T @ told
