@@ -118,12 +118,12 @@ class Moments(nn.Module):
     def __init__(self, columns: int, full: bool = True) -> None:
         super().__init__()
         self.columns, self.full = columns, full
-        double = {"dtype": torch.double}
+        one = torch.ones(columns, dtype=torch.double)
         for name in ("origin", "unit", "mean"):
-            self.register_buffer(name, torch.zeros(columns, **double))
-        self.register_buffer("covariance", torch.eye(columns, **double) if full else torch.ones(columns, **double))
+            self.register_buffer(name, one)
+        self.register_buffer("covariance", one.diag() if full else one)
         for name in ("rows", "noise", "outliers"):
-            self.register_buffer(name, torch.zeros((), **double))
+            self.register_buffer(name, one.new_zeros(()))
         self.reset()
 
     def reset(self) -> None:
@@ -180,7 +180,7 @@ class Moments(nn.Module):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Move to another device; a change of precision does not reach the statistics."""
         exact = dict(self._buffers)
-        super()._apply(fn, recurse)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         for name, buffer in self._buffers.items():
             self._buffers[name] = None if buffer is None else exact[name].to(buffer.device)  # type: ignore[union-attr]
         return self

@@ -78,7 +78,7 @@ def test_an_optimiser_of_any_class_at_a_rate() -> None:
     regularizer.steps = 1
     estimator = copy.deepcopy(regularizer.estimator)
     regularizer.step(normal(64, 2, 1))
-    estimator.observe(normal(64, 2, 1))
+    estimator.observe(*[normal(64, 2, 1)])
     own_loss(estimator, normal(64, 2, 1)).backward()
     for moved, parameter in zip(regularizer.parameters(), estimator.parameters(), strict=True):
         assert parameter.grad is not None
@@ -180,7 +180,8 @@ def test_a_term_moves_the_entropy(maximize: bool) -> None:
 @pytest.mark.parametrize("call", ["step", "loss", "term"])
 def test_the_first_batch_starts_the_estimator(call: str) -> None:
     x, regularizer = 100 + 5 * normal(256, 2), Regularizer(KNIFE(2, 4), seed=0)
-    {"step": regularizer.step, "loss": regularizer.loss, "term": regularizer}[call](x.clone().requires_grad_())
+    made: dict[str, Any] = {"step": regularizer.step, "loss": regularizer.loss, "term": regularizer}
+    made[call](x.clone().requires_grad_())
     assert regularizer.estimator.initialized
     assert regularizer.measure(x) == pytest.approx(math.log(2 * math.pi * math.e * 25), abs=0.3)
 

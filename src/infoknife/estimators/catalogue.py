@@ -29,7 +29,7 @@ def _knife(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **o
         return Difference(x_dim, y_dim, **options)
     conditional = {"network": "paper", "hidden": options.pop("hidden", 64), **network}
     paper: dict[str, Any] = {"components": 128, "init": "paper", "marginal_rate": 1000.0, "given": "x"}
-    options = {"density": "knife", "ranks": False} | paper | options
+    options = paper | {"density": "knife", "ranks": False} | options
     return Difference(x_dim, y_dim, conditional_options=conditional, **options)
 
 
@@ -47,7 +47,7 @@ def _doe(density: str) -> Make:
         paper: dict[str, Any] = (
             {"init": "paper", "marginal_rate": 10.0} if preset == "paper" else {}
         )  # it starts far away
-        options = {"density": density, "ranks": False, "given": "y"} | paper | options
+        options = paper | {"density": density, "ranks": False, "given": "y"} | options
         return Difference(x_dim, y_dim, conditional_options=conditional, **options)
 
     return make
@@ -66,7 +66,9 @@ def _class_knife(x_dim: int, *, preset: str = "default", **options: Any) -> Mutu
     """Make the default form, or the paper's: a mixture of 128 full kernels for each class."""
     one_of("preset", preset, ("default", "paper"))
     if _taken(options, "activation", "layer_norm"):
-        raise ValueError("activation or layer_norm is set, but there is no continuous condition; leave it out for classes")
+        raise ValueError(
+            "activation or layer_norm is set, but there is no continuous condition; leave it out for classes"
+        )
     paper: dict[str, Any] = {"density": "knife", "components": 128, "init": "paper"} if preset == "paper" else {}
     return ClassDifference(x_dim, **paper | options)
 
