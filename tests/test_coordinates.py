@@ -383,6 +383,19 @@ def test_the_information_of_gaussian_pairs_is_the_difference_of_log_determinants
     assert (with_condition - Whiten(dim).double().initialize(x).log_det).item() == pytest.approx(truth, abs=0.03)
 
 
+@pytest.mark.parametrize("rows", [128, 500, 2000, 5000])
+def test_classes_as_features_are_their_means(rows: int) -> None:
+    """Columns that add up to one, in single precision."""
+    generator = torch.Generator().manual_seed(rows)
+    classes = torch.randint(4, (rows,), generator=generator)
+    phi = torch.nn.functional.one_hot(classes, 4).float()
+    x = torch.randn(rows, 2, generator=generator) + 3 * classes[:, None] * torch.tensor([1.0, -1.0])
+    transform = Regression(2, 4).initialize(x, phi)
+    u, _ = transform(x, phi)
+    assert max(u[classes == label].mean(0).abs().max().item() for label in range(4)) < 0.1
+    assert transform.slope.abs().max() < 100
+
+
 def test_without_a_condition_a_regression_whitens() -> None:
     x = pairs(300)[0]
     one, other = Regression(D, 0).double().initialize(x), Whiten(D).double().initialize(x)

@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 from torch import Tensor
-from torch.distributions import Normal, kl_divergence
+from torch.distributions import MultivariateNormal, Normal, kl_divergence
 
 from infoknife import fit, mi
-from infoknife.estimators.encoder import EncoderDifference, EncoderPrior
+from infoknife.estimators.encoder import EncoderDifference, EncoderKernels, EncoderPrior, divergence
 from infoknife.estimators.variational import VUB
 
 
@@ -78,8 +78,120 @@ def test_posterior_of_one_scale_is_welcome() -> None:
 
 def test_dimension_of_the_posterior_is_known() -> None:
     assert mi("knife", 3, encoder="gaussian").y_dim == 6
-    for kind in (EncoderDifference, EncoderPrior):
+    for kind in (EncoderDifference, EncoderKernels, EncoderPrior):
         with pytest.raises(ValueError, match=r"y_dim is 5; expected 6: means and log-variances of z"):
             kind(3, 5)
     with pytest.raises(ValueError, match="density is 'parzen'"):
         EncoderDifference(3, density="parzen")
+
+
+def some(rows: int = 40, dim: int = 3, seed: int = 0, dtype: torch.dtype = torch.double) -> Tensor:
+    """Posteriors (rows, 2 dim): means, then log-variances."""
+    mean, log_variance = torch.randn(2, rows, dim, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+    return torch.cat([2 * mean + 1, 0.5 * log_variance - 1], 1)
+
+
+def started(posterior: Tensor, components: int = 4) -> EncoderKernels:
+    dim = posterior.shape[1] // 2
+    return EncoderKernels(dim, components=components).initialize(posterior[:, :dim], posterior, seed=0)
+
+
+def settled(posterior: Tensor, components: int = 4) -> EncoderKernels:
+    """Started from some of the rows; the others say how much the standard normal is worth."""
+    estimator, dim = started(posterior, components), posterior.shape[1] // 2
+    for batch in posterior.split(200):
+        estimator.observe(batch[:, :dim], batch)
+    return estimator
+
+
+def values(estimator: EncoderKernels, posterior: Tensor) -> Tensor:
+    with torch.no_grad():
+        return estimator.pointwise(posterior[:, : posterior.shape[1] // 2], posterior)
+
+
+def by_torch(estimator: EncoderKernels, posterior: Tensor) -> Tensor:
+    """Minus the log of the sum of u exp(-KL) over the kernels, by torch's own divergences: (N,)."""
+    back = torch.linalg.inv(estimator.factor)
+    means = estimator.shift + estimator.means.detach() @ back.T
+    covariances = back @ torch.diag_embed((-2 * estimator.log_diagonal.detach()).exp()) @ back.T
+    mean, log_variance = posterior.chunk(2, 1)
+    own = MultivariateNormal(mean.unsqueeze(1), torch.diag_embed(log_variance.exp()).unsqueeze(1))
+    kernels = kl_divergence(own, MultivariateNormal(means, covariances))  # N M
+    weights = estimator.logits.detach().log_softmax(0) + torch.log1p(-estimator.prior)
+    standard = estimator.prior.log() - divergence(mean, log_variance)
+    return -torch.logsumexp(torch.cat([weights - kernels, standard.unsqueeze(1)], 1), 1)
+
+
+@pytest.mark.parametrize("components", [1, 4])
+def test_values_of_kernels_are_the_formula(components: int) -> None:
+    estimator, fresh = started(some(200), components), some(seed=1)
+    with torch.no_grad():
+        estimator.log_diagonal.add_(0.3)
+    torch.testing.assert_close(values(estimator, fresh), by_torch(estimator, fresh))
+
+
+@pytest.mark.parametrize("dim", [2, 12, 48])
+def test_kernels_against_the_closed_form(dim: int) -> None:
+    _, posterior, truth = linear_gaussian(8000, dim, seed=0)
+    found = values(settled(posterior), linear_gaussian(8000, dim, seed=1)[1])
+    error = float(found.std()) / math.sqrt(8000)
+    assert truth - 3 * error < float(found.mean()) < truth + 0.25 + 3 * error
+
+
+@pytest.mark.parametrize(("far", "variance"), [(6.0, 1.0), (3.0, 0.25), (40.0, 4.0)])
+def test_two_far_clusters(far: float, variance: float) -> None:
+    mean = torch.where(torch.arange(2000) % 2 == 0, far, -far).unsqueeze(1)
+    posterior = torch.cat([mean, torch.full((2000, 1), math.log(variance))], 1)
+    assert values(settled(posterior, 2), posterior[:1000]).mean().item() == pytest.approx(math.log(2), abs=0.1)
+
+
+@pytest.mark.parametrize(("scale", "log_variance", "prior"), [(0.01, -8, 0.5), (20, 3, 0.001), (1, 0, 0.95)])
+def test_kernels_are_never_far_above_the_variational_bound(scale: float, log_variance: float, prior: float) -> None:
+    """Whatever the kernels do, the standard normal is one of them."""
+    estimator = started(some(100))
+    estimator.prior = torch.full_like(estimator.prior, prior)
+    fresh = some(seed=1) * scale + torch.tensor([0.0] * 3 + [log_variance] * 3).double()
+    bound = EncoderPrior(3).pointwise(fresh[:, :3], fresh)
+    assert (values(estimator, fresh) <= bound - math.log(prior) + 1e-6).all()
+
+
+def test_a_gradient_of_kernels_reaches_the_posterior_and_not_z() -> None:
+    estimator, posterior = started(some(200)), some(seed=1).requires_grad_()
+    z = some(seed=2)[:, :3].requires_grad_()
+    estimator(z, posterior).backward()
+    assert posterior.grad is not None
+    assert z.grad is None or not z.grad.any()
+    assert torch.autograd.gradcheck(lambda rows: estimator(z[:4].detach(), rows), (some(4, seed=1).requires_grad_(),))
+
+
+def test_coordinates_of_kernels_follow_batches_as_all_rows() -> None:
+    posterior = some(640)
+    whole, parts = started(posterior), started(posterior[:64])
+    for batch in posterior[64:].split(32):
+        parts.observe(batch[:, :3], batch)
+    torch.testing.assert_close(parts.shift, whole.shift)
+    torch.testing.assert_close(parts.factor, whole.factor)
+
+
+def test_the_standard_normals_weight_follows_what_batches_say() -> None:
+    normal, far = torch.zeros(64, 6).double(), some(64) + 30
+    for posterior, low, high in ((normal + 1e-3 * some(64), 0.4, 1.0), (far, 0.0, 0.01)):
+        estimator = started(posterior)
+        for _ in range(30):
+            estimator.observe(posterior[:, :3], posterior)
+        assert low < float(estimator.prior) < high
+
+
+def test_posteriors_in_a_plane_and_outliers_are_welcome() -> None:
+    generator = torch.Generator().manual_seed(0)
+    mean = torch.randn(500, 2, generator=generator) @ torch.randn(2, 8, generator=generator)
+    posterior = torch.cat([mean, torch.full((500, 8), -2.0)], 1)
+    posterior[0, 8:] = -12.0
+    estimator = started(posterior)
+    before = values(estimator, posterior)
+    assert before.isfinite().all()
+    hostile = posterior[:64].clone()
+    hostile[0, :8] *= 1e12
+    estimator.observe(hostile[:, :8], hostile)
+    assert (values(estimator, posterior) - before).median().abs() < 1
+    assert estimator.outliers >= 1

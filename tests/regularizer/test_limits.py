@@ -2,14 +2,18 @@
 
 import math
 import pickle
-from collections.abc import Callable
+from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor, nn
 
-from infoknife import annealed
-from infoknife.regularizer.weights import MULTIPLIERS, RATE, Limit, checked_weight
+from infoknife import Regularizer, annealed, mi
+from infoknife.densities import Gaussian
+from infoknife.regularizer.limits import MULTIPLIERS, RATE, Limit
+from tests.regularizer.worlds import normal, with_classes
 
 numbers = st.floats(-1e3, 1e3)
 
@@ -27,23 +31,6 @@ def test_annealed_goes_into_another_process() -> None:
 def test_annealed_over_no_steps(steps: int, error: type[Exception]) -> None:
     with pytest.raises(error, match="steps is"):
         annealed(1.0, steps)
-
-
-@pytest.mark.parametrize("weight", [0, 0.0, 3, 0.1, annealed(1.0, 5)])
-def test_weights_that_may_be(weight: float | Callable[[int], float]) -> None:
-    assert checked_weight(weight) == weight
-
-
-@pytest.mark.parametrize("weight", [-1, -0.1, math.inf, math.nan])
-def test_weights_out_of_range(weight: float) -> None:
-    with pytest.raises(ValueError, match=r"weight is .*expected a finite number of at least 0.*maximize=True"):
-        checked_weight(weight)
-
-
-@pytest.mark.parametrize("weight", [True, None, "1", [1.0]])
-def test_weights_of_another_kind(weight: object) -> None:
-    with pytest.raises(TypeError, match=r"weight is a .*expected a number or a function"):
-        checked_weight(weight)
 
 
 @pytest.mark.parametrize("bound", [math.nan, math.inf, -math.inf])
@@ -137,9 +124,72 @@ def test_state_goes_round(before: list[float], after: list[float]) -> None:
     one, other = Limit(0.5, 1, 2.0), Limit(0.5, 1, 1.0)
     for estimate in before:
         one.observe(estimate)
-    other.restore(one.state())
+    vars(other).update(one.state())
     for estimate in after:
         one.observe(estimate)
         other.observe(estimate)
         assert other.weight == one.weight
     assert other.state() == one.state()
+
+
+@pytest.mark.parametrize(
+    ("limit", "start"), [({"at_most": 2.0}, 1.0), ({"at_least": 3.5}, 1.0)], ids=["at most", "at least"]
+)
+def test_a_limit_of_the_entropy_is_kept(limit: dict[str, Any], start: float) -> None:
+    """The task draws the scale to 1, where h = 2.84 nats; the limit is on the other side."""
+    scale = nn.Parameter(torch.tensor(start))
+    regularizer = Regularizer(Gaussian(2), lr=0.02, seed=0, warn=False, **limit)
+    regularizer.initialize(normal(512, 2))
+    optimizer = torch.optim.Adam([scale], 0.01)
+    entropies = []
+    for step in range(400):
+        z = scale * normal(128, 2, step)
+        regularizer.step(z)
+        optimizer.zero_grad()
+        ((scale - 1).square() + regularizer(z)).backward()
+        optimizer.step()
+        entropies.append(math.log(2 * math.pi * math.e) + 2 * math.log(scale.item()))
+    (bound,) = limit.values()
+    assert sum(entropies[-100:]) / 100 == pytest.approx(bound, abs=0.2)
+
+
+def noisy(encoder: nn.Linear, n: int, seed: int) -> tuple[Tensor, Tensor]:
+    """What the encoder makes of two classes, with standard noise; and the classes."""
+    x, s = with_classes(n, seed)
+    return encoder(x) + normal(n, 2, 5000 + seed), s
+
+
+def information(encoder: nn.Linear) -> float:
+    """I(z; s) by an estimator that is fitted to many fresh rows; Gaussian classes make it exact."""
+    z, s = noisy(encoder, 4000, 999)
+    return mi("doe", 2, y_classes=2).initialize(z.detach(), s, seed=0)(z, s).item()
+
+
+def test_a_limit_of_the_information_is_kept() -> None:
+    """The task wants the encoder to be the identity, with 0.2 nats; the limit allows 0.1."""
+    encoder = nn.Linear(2, 2)
+    with torch.no_grad():
+        encoder.weight.copy_(torch.eye(2))
+        encoder.bias.zero_()
+    assert information(encoder) > 0.15
+    regularizer = Regularizer(mi("doe", 2, y_classes=2), at_most=0.1, lr=0.01, seed=0, warn=False)
+    regularizer.initialize(*(part.detach() for part in noisy(encoder, 512, 998)))
+    optimizer = torch.optim.Adam(encoder.parameters(), 0.02)
+    for step in range(300):
+        x, _ = with_classes(96, step)
+        z, s = noisy(encoder, 96, step)
+        regularizer.step(z, s)
+        optimizer.zero_grad()
+        ((encoder(x) - x).square().mean() + regularizer(z, s)).backward()
+        optimizer.step()
+    assert 0.04 < information(encoder) < 0.14
+
+
+def test_a_kept_limit_leaves_the_task_alone() -> None:
+    regularizer = Regularizer(Gaussian(2), at_most=50.0, seed=0, warn=False).initialize(normal(512, 2))
+    for step in range(30):
+        regularizer.step(normal(128, 2, step))
+    z = normal(64, 2).requires_grad_()
+    regularizer(z).backward()
+    assert z.grad is not None
+    assert not bool(z.grad.any())

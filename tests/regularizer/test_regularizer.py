@@ -78,7 +78,7 @@ def test_an_optimiser_of_any_class_at_a_rate() -> None:
     regularizer.steps = 1
     estimator = copy.deepcopy(regularizer.estimator)
     regularizer.step(normal(64, 2, 1))
-    estimator.observe(normal(64, 2, 1))
+    estimator.observe(*[normal(64, 2, 1)])
     own_loss(estimator, normal(64, 2, 1)).backward()
     for moved, parameter in zip(regularizer.parameters(), estimator.parameters(), strict=True):
         assert parameter.grad is not None
@@ -180,7 +180,8 @@ def test_a_term_moves_the_entropy(maximize: bool) -> None:
 @pytest.mark.parametrize("call", ["step", "loss", "term"])
 def test_the_first_batch_starts_the_estimator(call: str) -> None:
     x, regularizer = 100 + 5 * normal(256, 2), Regularizer(KNIFE(2, 4), seed=0)
-    {"step": regularizer.step, "loss": regularizer.loss, "term": regularizer}[call](x.clone().requires_grad_())
+    made: dict[str, Any] = {"step": regularizer.step, "loss": regularizer.loss, "term": regularizer}
+    made[call](x.clone().requires_grad_())
     assert regularizer.estimator.initialized
     assert regularizer.measure(x) == pytest.approx(math.log(2 * math.pi * math.e * 25), abs=0.3)
 
@@ -220,7 +221,7 @@ def test_global_randomness_is_left_alone_and_seeds_repeat(name: str) -> None:
         assert torch.equal(torch.get_rng_state(), before)
         runs.append([*losses, *copies(regularizer.parameters())])
     assert same(runs[0], runs[1])
-    assert not same(runs[0], runs[2])
+    assert name == "club-sample" or not same(runs[0], runs[2])  # which draws nothing when it trains
 
 
 def test_randomness_and_modes_come_back_after_an_error() -> None:
@@ -475,7 +476,7 @@ def test_errors_speak_of_z_and_s() -> None:
             call(z)
         with pytest.raises(ValueError, match=r"s has 15 rows; expected 16"):
             call(z, s[:-1])
-        with pytest.raises(TypeError, match="s has dtype torch.float32; expected integer classes"):
+        with pytest.raises(TypeError, match=r"s has dtype torch\.float32; expected integer classes"):
             call(z, s.float())
     for call in calls(Regularizer(KNIFE(2, 4, given_classes=2).initialize(x, s, seed=0), seed=0)):
         with pytest.raises(ValueError, match="s is missing"):

@@ -65,6 +65,10 @@ def _classes(density: str) -> Make:
 def _class_knife(x_dim: int, *, preset: str = "default", **options: Any) -> MutualInformation:
     """Make the default form, or the paper's: a mixture of 128 full kernels for each class."""
     one_of("preset", preset, ("default", "paper"))
+    if _taken(options, "activation", "layer_norm"):
+        raise ValueError(
+            "activation or layer_norm is set, but there is no continuous condition; leave it out for classes"
+        )
     paper: dict[str, Any] = {"density": "knife", "components": 128, "init": "paper"} if preset == "paper" else {}
     return ClassDifference(x_dim, **paper | options)
 

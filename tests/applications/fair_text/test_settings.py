@@ -16,16 +16,16 @@ def test_paper_preset_has_the_papers_numbers(method: str) -> None:
     assert (settings.encoder, settings.embedding, settings.features, settings.hidden) == ("gru", 128, 256, 256)
     assert (settings.steps, settings.batch_size, settings.lr, settings.warm_up) == (30_000, 128, 1e-4, 1000)
     assert (settings.dropout, settings.weight_decay, settings.noise) == (0.2, 0.01, 0.0)
-    assert (settings.refit, settings.expected, settings.select) == (0, False, "lowest-information")
+    assert settings.select == "lowest-information"
     assert settings.estimator == ({"preset": "paper"} if method in {"knife", "doe"} else {})
 
 
 @pytest.mark.parametrize("preset", ["cpu", "quick"])
-def test_our_presets_fit_knife_in_closed_form(preset: str) -> None:
+def test_our_presets_weigh_knife_more(preset: str) -> None:
     settings = Settings.preset(preset, "synthetic", "knife")
-    assert (settings.estimator, settings.expected, settings.refit) == ({"shared": True}, True, 8)
+    assert (settings.estimator, settings.weight) == ({}, 3.0)
     other = Settings.preset(preset, "synthetic", "mine")
-    assert (other.estimator, other.expected, other.refit) == ({}, False, 0)
+    assert (other.estimator, other.weight) == ({}, 1.0)
     assert settings.encoder == other.encoder == "bag"
 
 
@@ -56,9 +56,8 @@ def test_changes_win_and_none_is_no_change() -> None:
 
 def test_options_of_the_estimator_are_added_to_the_presets() -> None:
     settings = Settings.preset("cpu", "synthetic", "knife", estimator={"components": 3})
-    assert settings.estimator == {"shared": True, "components": 3}
-    assert Settings.preset("cpu", "synthetic", "knife", estimator={"shared": False}).estimator == {"shared": False}
-    assert Settings.preset("cpu", "synthetic", "knife").estimator == {"shared": True}, "the preset is as it was"
+    assert settings.estimator == {"components": 3}
+    assert Settings.preset("cpu", "synthetic", "knife").estimator == {}, "the preset is as it was"
 
 
 def test_settings_are_values() -> None:
@@ -91,7 +90,7 @@ def test_columns_are_those_of_the_corpus() -> None:
         ({"encoder": "bert"}, "encoder is 'bert'; expected one of 'gru'"),
         *(
             ({name: 0}, f"{name} is 0; expected at least 1")
-            for name in ("embedding", "features", "hidden", "steps", "batch_size", "rows", "every")
+            for name in ("embedding", "features", "hidden", "steps", "batch_size", "every")
         ),
         *(
             ({name: value}, f"{name} is {value}; expected a part from 0 to less than 1")
@@ -100,7 +99,7 @@ def test_columns_are_those_of_the_corpus() -> None:
         ),
         *(
             ({name: -1}, f"{name} is -1; expected at least 0")
-            for name in ("noise", "weight", "weight_decay", "warm_up", "refit", "at_most")
+            for name in ("noise", "weight", "weight_decay", "warm_up", "at_most")
         ),
         ({"lr": 0.0}, "lr is 0.0; expected a number above 0"),
         ({"corpus": "own"}, "corpus is 'own' with label None and private None; expected both columns"),
@@ -120,7 +119,7 @@ def test_counts_are_whole() -> None:
 
 
 def test_zero_is_no_limit_of_none() -> None:
-    assert Settings(at_most=0.0, weight=0.0, noise=0.0, warm_up=0, refit=0).at_most == 0.0
+    assert Settings(at_most=0.0, weight=0.0, noise=0.0, warm_up=0).at_most == 0.0
     assert Settings(encoder="minilm", fine_tune=True).fine_tune
 
 

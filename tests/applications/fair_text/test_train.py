@@ -41,7 +41,7 @@ KEYS = {
     *("seconds_per_step", "labels", "privates", "notes", "messages"),
 }
 OURS: dict[str, Any] = {
-    **{"estimator": {"shared": True}, "expected": True, "refit": 3, "rows": 100, "clean": True},
+    **{"estimator": {"components": 3}, "clean": True},
     **{"ramp": 0.2, "average": 0.9, "schedule": "cycle"},
 }
 
@@ -375,19 +375,6 @@ def test_the_average_follows_the_model() -> None:
     torch.testing.assert_close(run._model().head.state_dict()["1.weight"], mean)
     assert run._model() is not run.model
     assert Run(settings("none"))._model().state_dict().keys() == run._model().state_dict().keys()
-
-
-def test_fits_see_other_training_texts_without_dropout() -> None:
-    run = Run(settings(**OURS | {"noise": 0.0}))
-    every = encoded(run.model, run.rows["train"]).double()
-    for asked, rows in ((50, 50), (500, 160)):
-        z, s = run._fresh(asked)
-        found = torch.cdist(z.double(), every).min(1)
-        assert float(found.values.max()) < 1e-4
-        assert len(z) == len(s) == len(found.indices.unique()) == rows, "each once"
-        assert torch.equal(s, CORPUS.train.s[found.indices])
-        assert not z.requires_grad
-    assert run.model.encoder.training
 
 
 def table(path: Path) -> None:

@@ -82,7 +82,7 @@ class Disentangled(Method):
             lr=settings.estimator_lr,
             mode="joint" if settings.joint else "alternate",
             weight=settings.weight,
-            most_inner_steps=1,  # as the authors ran it
+            max_inner_steps=1,  # as the authors ran it
             warn=False,  # the record says it
             seed=settings.seed,
         )

@@ -1,7 +1,6 @@
 """What keeps the features free of the private attribute: nothing, or an estimate of their information."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import final
 
 from torch import Tensor
@@ -14,20 +13,17 @@ __all__ = ["Hidden", "Method", "Open", "make"]
 
 START = 0.1  # of the weight, where the multiplier of a limit begins: a limit that is not kept yet counts eleven times
 
-Fresh = Callable[[int], tuple[Tensor, Tensor]]  # features and private classes of so many training texts, as of now
-
 
 class Method(Term, ABC):
     """A term for the loss of the encoder."""
 
     @abstractmethod
-    def forward(self, z: Tensor, s: Tensor, fresh: Fresh) -> Tensor:
+    def forward(self, z: Tensor, s: Tensor) -> Tensor:
         """Give the term, a scalar.
 
         Args:
             z: Features (N, d).
             s: Private classes (N,).
-            fresh: Gives features of other training texts.
         """
 
     def measure(self, z: Tensor, s: Tensor) -> float | None:
@@ -39,7 +35,7 @@ class Method(Term, ABC):
 class Open(Method):
     """No term: what an encoder leaks that nobody keeps from it."""
 
-    def forward(self, z: Tensor, s: Tensor, fresh: Fresh) -> Tensor:
+    def forward(self, z: Tensor, s: Tensor) -> Tensor:
         """Give zero."""
         return z.new_zeros(())
 
@@ -69,17 +65,13 @@ class Hidden(Method):
             lr=settings.estimator_lr,
             weight=weight,
             at_most=settings.at_most,
-            expected=settings.expected,
             warn=False,  # the record says it
             seed=settings.seed,
         )
 
-    def forward(self, z: Tensor, s: Tensor, fresh: Fresh) -> Tensor:
+    def forward(self, z: Tensor, s: Tensor) -> Tensor:
         """Let the estimator learn, and give the term."""
-        if not self.settings.refit:
-            self.regularizer.step(z, s)
-        elif self.regularizer.calls % self.settings.refit == 0:
-            self.regularizer.refit(*fresh(self.settings.rows))
+        self.regularizer.step(z, s)
         term: Tensor = self.regularizer(z, s)
         return term
 

@@ -54,9 +54,6 @@ class Settings(Identified):
         ramp: Part of the training over which $\lambda$ rises from zero.
         estimator: Options of ``mi`` for the method.
         estimator_lr: Learning rate of the estimator; what suits it if None.
-        expected: Whether the term is the expected information, which cannot be negative; see ``Regularizer``.
-        refit: Steps between two fits of the estimator in closed form; 0 for one gradient step at every step.
-        rows: Training texts of such a fit.
         clean: Whether the information is that of features without dropout, as they are used later.
         select: The model that is kept: the ``"last"``, or that of ``"lowest-information"`` on validation texts.
         every: Steps between two looks at the validation texts, and between checkpoints.
@@ -96,9 +93,6 @@ class Settings(Identified):
     ramp: float = 0.0
     estimator: Mapping[str, Any] = field(default_factory=dict, hash=False)
     estimator_lr: float | None = None
-    expected: bool = False
-    refit: int = 0
-    rows: int = 8192
     clean: bool = False
     select: str = "last"
     every: int = 500
@@ -107,12 +101,12 @@ class Settings(Identified):
         for name, known in (("corpus", NAMES), ("method", METHODS), ("schedule", tuple(SCHEDULES)), ("select", SELECT)):
             one_of(name, getattr(self, name), known)
         one_of("encoder", self.encoder, ("gru", "bag", "minilm"))
-        for name in ("embedding", "features", "hidden", "steps", "batch_size", "rows", "every"):
+        for name in ("embedding", "features", "hidden", "steps", "batch_size", "every"):
             check_count(name, getattr(self, name))
         for name in PARTS:
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected a part from 0 to less than 1")
-        for name in ("noise", "weight", "weight_decay", "warm_up", "refit", "at_most"):
+        for name in ("noise", "weight", "weight_decay", "warm_up", "at_most"):
             if (getattr(self, name) or 0) < 0:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected at least 0")
         if self.lr <= 0:
@@ -165,7 +159,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {"paper": PAPER, "cpu": CPU, "quick": CPU | {"steps": 100, "every": 50}}
 )
 OWN: dict[str, dict[str, Any]] = {
-    "knife": {"estimator": {"shared": True}, "expected": True, "refit": 8, "weight": 3.0},
+    "knife": {"weight": 3.0},
 }
 PRESET_METHODS: Mapping[str, Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {

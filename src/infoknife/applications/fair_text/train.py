@@ -213,14 +213,7 @@ class Learning(Run):
         if self.settings.clean and self.settings.method != "none":
             with quiet(self.model.encoder):
                 z = self.model.noisy(rows)
-        return loss + self.method(z, s, self._fresh)
-
-    @torch.no_grad()
-    def _fresh(self, n: int) -> tuple[Tensor, Tensor]:
-        """Features of n training texts, or all, as the encoder is now, without dropout, and their private classes."""
-        rows = torch.randperm(len(self.y), generator=self.generator)[:n].to(self.device)
-        with quiet(self.model.encoder):
-            return self.model.noisy(self.rows["train"][rows]), self.s[rows]
+        return loss + self.method(z, s)
 
 
 def _average(model: TextClassifier, momentum: float) -> TextClassifier | AveragedModel:
