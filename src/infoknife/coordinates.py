@@ -3,8 +3,8 @@ r"""Coordinates: invertible maps with exact log-determinants, fitted in closed f
 With $u = T(x)$, $\log p_X(x) = \log p_U(u) + \log|\det T'(x)|$. Densities and estimators work in such coordinates, so
 that $h(aX + b) = h(X) + \log|a|$ holds to rounding, and two densities in different coordinates can be compared.
 
-Everything stands on running statistics. All rows count alike until recent ones say that the data have moved. Entries far
-outside are clipped before they count, rows that are not finite are left out, and both are counted.
+Everything stands on running statistics. All rows count alike until recent ones say that the data have moved. Entries
+far outside are clipped before they count, rows that are not finite are left out, and both are counted.
 """
 
 import math
@@ -339,7 +339,9 @@ class Regression(Affine):
         """Map x (N, dim) given features (N, features); the log-determinant is that of L."""
         return self._map(x, given, self.shift, self.slope, self.factor), self.log_det.to(x.dtype)
 
-    def both(self, x: Tensor, given: Tensor, recent: bool = False) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    def both(
+        self, x: Tensor, given: Tensor, recent: bool = False
+    ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
         """Map x (N, dim) given features, and without them: u and the log-determinant of each.
 
         With ``recent`` the regression is that of the recent rows alone, without removing noise, for a gradient: what

@@ -210,7 +210,7 @@ def unpacked(columns: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
 
 
 def columns(x: Tensor, logits: Tensor, means: Tensor, log_diagonal: Tensor) -> Tensor:
-    r"""Log-densities of independent one-dimensional mixtures that differ from point to point, one for every column of x.
+    r"""Log-densities of one-dimensional mixtures that differ from point to point, one for every column of x.
 
     Column c of point n has the density $\sum_k u_{kcn}\, \mathcal N(x; b_{kcn}, e^{-2 \ell_{kcn}})$, the weights u a
     softmax of the logits over k: `eq:knife` with d = 1. The numbers of one kernel and column lie side by side for all

@@ -12,8 +12,8 @@ __all__ = [
     "Activation",
     "LayerNorm",
     "Linear",
-    "MaskedLinear",
     "MaskedLayers",
+    "MaskedLinear",
     "Transposed",
     "capped",
     "hidden_layers",
@@ -150,9 +150,9 @@ class MaskedLinear(Linear):
 class MaskedLayers(nn.Sequential):
     """The hidden layers of an autoregressive network (Germain et al., 2015): a unit sees the inputs up to its number.
 
-    In front of the ``features`` ordered inputs may stand ``given`` others, which every unit sees. The units of the first
-    layer bend at places and on scales drawn for data of unit scale, from coarse ones to the finest that a few hundred
-    rows can show: a network that starts smooth everywhere does not find fine waves.
+    In front of the ``features`` ordered inputs may stand ``given`` others, which every unit sees. The units of the
+    first layer bend at places and on scales drawn for data of unit scale, from coarse ones to the finest that a few
+    hundred rows can show: a network that starts smooth everywhere does not find fine waves.
 
     Args:
         features: Number of ordered inputs.

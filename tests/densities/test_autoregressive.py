@@ -1,6 +1,7 @@
 """The chain rule with one-dimensional kernels."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from infoknife.densities.autoregressive import fitted_columns
 from infoknife.training import cosine
 
 
-def shaken(dim: int = 3, **options: int) -> Autoregressive:
+def shaken(dim: int = 3, **options: Any) -> Autoregressive:
     """A density with every parameter away from its start."""
     with torch.random.fork_rng():
         torch.manual_seed(0)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from infoknife import fit, mi
 from infoknife.estimators import MutualInformation, catalogue, names
+from infoknife.estimators.difference import Difference, TwoDensities
 from infoknife.nn import ACTIVATIONS, LayerNorm
 from infoknife.tasks import GaussianClasses, GaussianPair
 
@@ -80,7 +81,7 @@ def test_dimensions_are_whole_numbers(value: Any) -> None:
 
 
 def test_options_reach_the_estimator() -> None:
-    assert mi("knife", 2, 3, given="x", components=5).sides["x"].marginal.components == 5  # type: ignore[union-attr]
+    assert mi("knife", 2, 3, given="x", components=5).sides["x"].density.components == 5  # type: ignore
     assert mi("knife", 2, 3, given="y").given == "y"
     assert mi("knife", 2, y_classes=3, components=5).conditional.components == 5  # type: ignore[union-attr]
     with pytest.raises(TypeError, match="colour"):
@@ -92,9 +93,11 @@ def test_the_papers_form_of_knife() -> None:
     conditional, marginal = estimator.parameter_groups(1e-5)
     assert conditional["lr"] == 1e-5
     assert marginal["lr"] == pytest.approx(1e-2)
-    pair = estimator._pair  # type: ignore[operator]
+    assert isinstance(estimator, Difference)
+    pair = estimator._pair
+    assert isinstance(pair, TwoDensities)
     densities = pair.marginal, pair.conditional
-    assert all(density.components == 128 for density in densities)  # type: ignore[union-attr]
+    assert all(density.components == 128 for density in densities)
     assert any(tuple(p.shape) == (32, 2) for p in estimator.parameters())
     assert any(isinstance(module, torch.nn.Tanh) for module in estimator.modules())
 

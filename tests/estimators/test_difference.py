@@ -9,7 +9,7 @@ from torch import Tensor
 
 from infoknife import fit
 from infoknife.estimators.classes import ClassDifference
-from infoknife.estimators.difference import DENSITIES, Difference, JointDifference
+from infoknife.estimators.difference import DENSITIES, Difference, JointDifference, TwoDensities
 from infoknife.tasks import GaussianClasses, GaussianPair
 
 PAIR = GaussianPair.of_information(3, 1)
@@ -25,6 +25,12 @@ def value(values: Tensor) -> tuple[float, float]:
 def few(density: str, components: int) -> dict[str, Any]:
     """So many kernels, where a density has kernels."""
     return {} if density.startswith("doe") else {"components": components}
+
+
+def two(estimator: Difference) -> TwoDensities:
+    pair = estimator._pair
+    assert isinstance(pair, TwoDensities)
+    return pair
 
 
 @pytest.mark.parametrize("given", ["x", "y"])
@@ -46,7 +52,7 @@ def test_value_is_the_difference_of_its_entropies() -> None:
     x, y = PAIR.sample(300, seed=0, dtype=torch.double)
     for given, target, condition in (("x", y, x), ("y", x, y)):
         estimator = Difference(3, 3, density="doe", given=given).initialize(x, y, seed=0)
-        pair = estimator._pair
+        pair = two(estimator)
         u, log_det = pair.map(target)
         torch.testing.assert_close(estimator(x, y), pair.marginal(u) - pair.conditional(u, condition))
         both = pair.marginal(u) + pair.conditional(u, condition) - 2 * log_det.mean()
@@ -71,13 +77,13 @@ def test_marginal_learns_at_its_own_rate() -> None:
     estimator = Difference(2, 3, density="doe", given="x", marginal_rate=50.0)
     conditional, marginal = estimator.parameter_groups(1e-3)
     assert (conditional["lr"], marginal["lr"]) == (1e-3, pytest.approx(0.05))
-    assert {id(p) for p in marginal["params"]} == {id(p) for p in estimator._pair.marginal.parameters()}
+    assert {id(p) for p in marginal["params"]} == {id(p) for p in two(estimator).marginal.parameters()}
 
 
 def test_densities_learn_apart() -> None:
     """The loss of the conditional does not move the marginal, and the other way round."""
     x, y = PAIR.sample(100, seed=0)
-    pair = Difference(3, 3, density="doe", given="x").initialize(x, y)._pair
+    pair = two(Difference(3, 3, density="doe", given="x").initialize(x, y))
     pair.conditional(y, x).backward()
     assert all(parameter.grad is None for parameter in pair.marginal.parameters())
 

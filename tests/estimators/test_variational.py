@@ -38,7 +38,7 @@ def made(kind: type[MutualInformation], **options: Any) -> tuple[MutualInformati
     """An estimator that started from 40 rows, and the rows."""
     torch.manual_seed(0)
     x, y = seven(40) if kind is Adversary else pairs(40)
-    dims = {"y_classes": 7} if kind is Adversary else {"y_dim": 5}
+    dims: dict[str, Any] = {"y_classes": 7} if kind is Adversary else {"y_dim": 5}
     return kind(3, **dims, **options).initialize(x, y), x, y
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from infoknife.densities import Gaussian
+from infoknife.estimators import mi
 from infoknife.experiments.protocol import (
     BLOCK,
     block_means,
@@ -19,7 +20,6 @@ from infoknife.experiments.protocol import (
     seeded,
     train,
 )
-from infoknife.estimators import mi
 from infoknife.tasks import Gaussian as GaussianTask
 from infoknife.tasks import Staircase
 

@@ -49,6 +49,7 @@ class Autoregressive(Density):
         4.3
     """
 
+    mask: Tensor
     reach: Tensor
     narrowest: Tensor
 
@@ -123,9 +124,7 @@ class Autoregressive(Density):
             return context, None if self.given_classes is None else context
         return torch.cat([context, torch.ones_like(context[:, :1])], 1), self._sets(len(u), u)[: len(u)]
 
-    def _kernels(
-        self, u: Tensor, context: Tensor | None, sets: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _kernels(self, u: Tensor, context: Tensor | None, sets: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Logits, means and log-diagonals of every coordinate's kernels for every point: (K, d, N) each."""
         v = (u if context is None else torch.cat([context, u], -1)).clamp(-EDGE, EDGE)
         scale = torch.cat([torch.ones_like(self.reach), self.reach, torch.ones_like(self.reach)])  # 3K d 1
@@ -143,7 +142,9 @@ class Autoregressive(Density):
             logits, means, log_diagonal = (values[:, i].T for values in self._kernels(u, *condition))  # n K
             kernel = torch.multinomial(torch.softmax(logits, -1).cpu(), 1, generator=generator).to(u.device)
             mean, log_scale = (values.gather(1, kernel).squeeze(1) for values in (means, -log_diagonal))
-            noise, chance = (draw(n, generator=generator, dtype=u.dtype).to(u.device) for draw in (torch.randn, torch.rand))
+            noise, chance = (
+                draw(n, generator=generator, dtype=u.dtype).to(u.device) for draw in (torch.randn, torch.rand)
+            )
             u[:, i] = torch.where(chance < STRAY, WIDE * noise, mean + log_scale.exp() * noise)
         return u
 

@@ -8,6 +8,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from typing import Any, final
 
 import torch
@@ -173,7 +174,7 @@ class Difference(MutualInformation):
 
     Example:
         >>> x, noise = torch.randn(2, 5000, 4, generator=torch.Generator().manual_seed(0))
-        >>> y = (x + noise) ** 3
+        >>> y = x + noise
         >>> estimator = Difference(4, 4, given="x").initialize(x, y, seed=0)
         >>> round(estimator(x, y).item(), 1)  # 2 log 2 = 1.39 nats
         1.4
@@ -220,8 +221,8 @@ class Difference(MutualInformation):
 
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
         """Return one group for each density: the marginal learns at ``marginal_rate`` times ``lr``."""
-        conditionals, marginals = (sum(parts, []) for parts in zip(*(pair.groups() for pair in self._pairs().values()), strict=True))
-        groups = [self._group(conditionals, lr), self._group(marginals, lr * self.marginal_rate)]
+        conditionals, marginals = zip(*(pair.groups() for pair in self._pairs().values()), strict=True)
+        groups = [self._group(chain(*conditionals), lr), self._group(chain(*marginals), lr * self.marginal_rate)]
         return [group for group in groups if group["params"]]
 
     def get_extra_state(self) -> Tensor:

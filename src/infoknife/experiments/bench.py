@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from infoknife import tasks as catalogue
 from infoknife.densities import KNIFE, Autoregressive, Density, Gaussian, Logistic, Parzen, Schraudolph
+from infoknife.estimators import mi
+from infoknife.estimators.catalogue import CLASSES, CONTINUOUS
 from infoknife.experiments.experiment import Experiment
 from infoknife.experiments.protocol import seeded, watched
 from infoknife.experiments.trial import Arguments, Outcome, Trial, Watch
-from infoknife.estimators import mi
-from infoknife.estimators.catalogue import CLASSES, CONTINUOUS
 from infoknife.inputs import one_of
 from infoknife.tasks import EntropyTask, PairTask, Task
 from infoknife.training import fit

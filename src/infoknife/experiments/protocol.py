@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from infoknife.densities import Density
-from infoknife.experiments.trial import Outcome, Watch
 from infoknife.estimators import MutualInformation
+from infoknife.experiments.trial import Outcome, Watch
 from infoknife.tasks import Staircase, Task
 from infoknife.training import fit
 

@@ -12,8 +12,8 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from infoknife.measure.question import Question
 from infoknife.coordinates import RankNormal
+from infoknife.measure.question import Question
 
 __all__ = ["Coordinates", "Normal", "Ranks", "Standard", "Student", "normal", "standard"]
 

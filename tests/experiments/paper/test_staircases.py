@@ -4,10 +4,10 @@ import pytest
 
 from infoknife import mi
 from infoknife.densities import KNIFE
-from infoknife.experiments import get, select
-from infoknife.experiments.trial import Desk
 from infoknife.estimators import MutualInformation
 from infoknife.estimators.difference import Difference, JointDifference
+from infoknife.experiments import get, select
+from infoknife.experiments.trial import Desk
 
 METHODS = ("knife", "doe", "club", "infonce", "mine", "nwj")
 FIGURES = ["fig3-gaussian", "fig3-cubic", "fig3-uniform"]
@@ -78,15 +78,17 @@ def test_knife_of_the_third_row_learns_its_marginal_a_thousand_times_faster() ->
     (arguments,) = (trial.arguments for trial in select("fig3-uniform", "paper", methods=["knife"], seeds=[0]))
     estimator = made(arguments)
     assert isinstance(estimator, Difference)
-    assert [density.components for density in (estimator.marginal, estimator.conditional)] == [128, 128]
+    pair = estimator._pair
+    assert isinstance(pair, TwoDensities)
+    assert [density.components for density in (pair.marginal, pair.conditional)] == [128, 128]
     widths = {
         layer.out_features for layer in estimator.modules() if hasattr(layer, "in_features") and layer.in_features == 20
     }
     assert widths == {arguments["options"]["hidden"]}
     groups = estimator.parameter_groups(1.0)
     rates = {id(p): group["lr"] for group in groups for p in group["params"]}
-    assert {rates[id(p)] for p in estimator.marginal.parameters()} == {1000.0}
-    assert {rates[id(p)] for p in estimator.conditional.parameters()} == {1.0}
+    assert {rates[id(p)] for p in pair.marginal.parameters()} == {1000.0}
+    assert {rates[id(p)] for p in pair.conditional.parameters()} == {1.0}
 
 
 def test_all_published_estimators_can_be_made() -> None:

@@ -1,13 +1,13 @@
 import pytest
 
-from infoknife import information
+from infoknife import estimators
 from infoknife.experiments import bench
 from infoknife.experiments.report import words
 from infoknife.experiments.report.palette import COLOURS
 from infoknife.experiments.summary import kind
 from tests.experiments.record_factory import record
 
-METHODS = sorted({*information.names(), *bench.DENSITIES, "dann", "source-only", "none"})
+METHODS = sorted({*estimators.names(), *bench.DENSITIES, "dann", "source-only", "none"})
 
 
 @pytest.mark.parametrize("name", METHODS)

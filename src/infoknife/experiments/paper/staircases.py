@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
+from infoknife.estimators import MutualInformation, mi
 from infoknife.experiments.experiment import Experiment
 from infoknife.experiments.protocol import climb, climbed, seeded
 from infoknife.experiments.trial import Arguments, Outcome, Watch
-from infoknife.estimators import MutualInformation, mi
 from infoknife.tasks import Staircase
 
 __all__ = ["CUBIC", "GAUSSIAN", "TUBA", "UNIFORM"]
