@@ -323,7 +323,6 @@ class Regression(Affine):
     slope: Tensor
     factor: Tensor
     alone: Tensor
-    recent: Tensor
 
     def __init__(self, dim: int, features: int = 0) -> None:
         super().__init__(dim)
@@ -331,29 +330,16 @@ class Regression(Affine):
         self.moments = Moments(features + dim)
         self.register_buffer("slope", torch.zeros(features, dim))
         self.register_buffer("factor", torch.eye(dim))
-        still = torch.cat([torch.zeros(1, dim), torch.eye(dim)])  # b, and L below
-        self.register_buffer("alone", still)  # without the condition
-        self.register_buffer("recent", torch.cat([still, torch.zeros(features, dim), still]))  # alone, then B, b and L
+        self.register_buffer("alone", torch.cat([torch.zeros(1, dim), torch.eye(dim)]))  # b and L without the condition
 
     def forward(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (N, dim) given features (N, features); the log-determinant is that of L."""
         return self._map(x, given, self.shift, self.slope, self.factor), self.log_det.to(x.dtype)
 
-    def both(
-        self, x: Tensor, given: Tensor, recent: bool = False
-    ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """Map x (N, dim) given features, and without them: u and the log-determinant of each.
-
-        With ``recent`` the regression is that of the recent rows alone, without removing noise, for a gradient: what
-        lies below the noise is not believed, but an encoder that removes information must still see it.
-        """
-        alone, slope, shift, factor = self.alone, self.slope, self.shift, self.factor
-        if recent:
-            alone, slope, last = self.recent.split([1 + self.dim, self.features, 1 + self.dim])
-            shift, factor = last[0], last[1:]
-        pairs = (given, shift, slope, factor), (None, alone[0], slope, alone[1:])
-        conditional, marginal = ((self._map(x, *pair), pair[-1].diagonal().log().sum().to(x.dtype)) for pair in pairs)
-        return conditional, marginal
+    def both(self, x: Tensor, given: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """Map x (N, dim) given features, and without them: u and the log-determinant of each."""
+        alone = self._map(x, None, self.alone[0], self.slope, self.alone[1:])
+        return self(x, given), (alone, self.alone[1:].diagonal().log().sum().to(x.dtype))
 
     def inverse(self, u: Tensor, given: Tensor | None = None) -> Tensor:
         """Map u (N, dim) back, given as many rows of the features."""
@@ -367,12 +353,10 @@ class Regression(Affine):
         if not moments.due():
             return
         moments.forget_if(self._loss() - self._least_loss(), self.dim * (self.features + 1 + (self.dim + 1) / 2))
-        shift, slope, factor, log_det = self._solved(ALL)
+        shift, slope, factor, log_det = self._solved()
         self.shift, self.slope = shift.to(self.shift), slope.to(self.slope)
         self.factor, self.log_det = factor.to(self.factor).contiguous(), log_det.to(self.log_det)
-        self.alone = self._solved_alone(ALL).to(self.alone)
-        shift, slope, factor, _ = self._solved(RECENT)
-        self.recent = torch.cat([self._solved_alone(RECENT), slope, shift[None], factor]).to(self.recent)
+        self.alone = self._solved_alone().to(self.alone)
 
     def _map(self, x: Tensor, given: Tensor | None, shift: Tensor, slope: Tensor, factor: Tensor) -> Tensor:
         return (x - self._expected(x, given, shift, slope)) @ factor.to(x.dtype).T
@@ -383,27 +367,26 @@ class Regression(Affine):
             return shift
         return torch.addmm(shift, given.to(like.dtype), slope.to(like.dtype))
 
-    def _solved(self, memory: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Shift, slope, factor and log-determinant of the map for a memory, in units of the data."""
+    def _solved(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Shift, slope, factor and log-determinant of the map, in units of the data."""
         f, moments = self.features, self.moments
-        S, rows = moments.covariances[memory], 1 / moments.noise[memory]
+        S, rows = moments.covariances[ALL], 1 / moments.noise[ALL]
         slope, rest = S[:f, f:], S[f:, f:]
         if f:
             of_features, of_x = precision_factor(S[:f, :f], None)[0], precision_factor(rest, None)[0]
             U, s, Vh = _svd(of_features @ slope @ of_x.T)
-            s = shrink_correlations(s, f, self.dim, rows) if memory == ALL else s * _not_noise(f + self.dim, rows)
-            told = s[:, None] * Vh @ _inverse(of_x).T  # to x in units
+            told = shrink_correlations(s, f, self.dim, rows)[:, None] * Vh @ _inverse(of_x).T  # to x in units
             slope, rest = of_features.T @ U @ told, rest - told.T @ told
         factor, log_det = precision_factor(rest, rows)
-        unit, mean = moments.unit, moments.mean(memory)
+        unit, mean = moments.unit, moments.mean(ALL)
         slope = slope * unit[f:] / unit[:f, None]
         return mean[f:] - mean[:f] @ slope, slope, factor / unit[f:], log_det - unit[f:].log().sum()
 
-    def _solved_alone(self, memory: int) -> Tensor:
+    def _solved_alone(self) -> Tensor:
         """Mean, and below it the factor, of x without the condition, in units of the data: (1 + d, d)."""
         f, moments = self.features, self.moments
-        factor, _ = precision_factor(moments.covariances[memory, f:, f:], 1 / moments.noise[memory])
-        return torch.cat([moments.mean(memory)[None, f:], factor / moments.unit[f:]])
+        factor, _ = precision_factor(moments.covariances[ALL, f:, f:], 1 / moments.noise[ALL])
+        return torch.cat([moments.mean(ALL)[None, f:], factor / moments.unit[f:]])
 
     def _loss(self) -> Tensor:
         """Mean of minus the log-density of the recent rows, u standard normal, less its constant."""
@@ -680,11 +663,6 @@ def shrink_correlations(s: Tensor, features: int, dim: int, rows: Tensor | float
     top = 1 - torch.finfo(s.dtype).eps ** 0.5
     s = s.clamp_max(top)
     return torch.where(kept > 0, s * (1 - (1 - kept) * (1 - s.square())), 0.0)
-
-
-def _not_noise(numbers: int, rows: Tensor) -> Tensor:
-    """The part of a correlation that chance alone would not explain with so many numbers and rows."""
-    return (1 - numbers / rows).clamp_min(0.0)
 
 
 def _robust_scale(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -85,16 +85,13 @@ class Autoregressive(Density):
         """Log-densities (N, classes) of rows that were checked already, each class in coordinates of its own."""
         return self._evaluate_each_class(x)
 
-    def evaluate_both(self, x: Tensor, given: Tensor, recent: bool = False) -> tuple[Tensor, Tensor]:
-        """Log-densities (N,) of checked rows given the condition, and without it, in one pass of the network.
-
-        With ``recent`` in the coordinates of the recent rows alone, as ``Regression.both`` has them.
-        """
+    def evaluate_both(self, x: Tensor, given: Tensor) -> tuple[Tensor, Tensor]:
+        """Log-densities (N,) of checked rows given the condition, and without it, in one pass of the network."""
         assert isinstance(self.coordinates, Regression)
         with full_precision(x.device.type):
             v = self._seen(given, x.dtype)
             assert v is not None
-            (u, log_det), (u_alone, log_det_alone) = self.coordinates.both(x, v, recent)
+            (u, log_det), (u_alone, log_det_alone) = self.coordinates.both(x, v)
             context = torch.cat([v, torch.ones_like(v[:, :1])], 1)
             context = torch.cat([context, torch.zeros_like(context)])
             logs = self._log_prob_in(torch.cat([u, u_alone]), context, self._sets(len(x), x)).view(2, -1)

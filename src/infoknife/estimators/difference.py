@@ -28,7 +28,7 @@ DENSITIES: dict[str, Callable[..., Density]] = {
     "schraudolph": Schraudolph,
 }
 TRIAL_ROWS = 2048  # rows of the short fits that choose a side; enough to see which is simpler
-TRIAL_STEPS = 50  # of them, of Adam at
+TRIAL_STEPS = 200  # of them, of Adam at
 TRIAL_RATE = 1e-2
 
 
@@ -49,7 +49,7 @@ class EntropyPair(nn.Module, ABC):
         """Return what learns at the rate of the conditional, and what learns at that of the marginal."""
 
     @abstractmethod
-    def _log_probs(self, t: Tensor, condition: Tensor, recent: bool) -> tuple[Tensor, Tensor]:
+    def _log_probs(self, t: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
         """Log-densities (N,) of the mapped target with and without the condition."""
 
     @abstractmethod
@@ -60,10 +60,10 @@ class EntropyPair(nn.Module, ABC):
     def _observe(self, t: Tensor, condition: Tensor) -> None:
         """Follow the mapped target."""
 
-    def log_probs(self, target: Tensor, condition: Tensor, recent: bool = False) -> tuple[Tensor, Tensor]:
-        """Log-densities (N,) of the target with and without the condition, perhaps as the recent rows suggest."""
+    def log_probs(self, target: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
+        """Log-densities (N,) of the target with and without the condition."""
         t, log_det = self.map(target)
-        conditional, marginal = self._log_probs(t, condition, recent)
+        conditional, marginal = self._log_probs(t, condition)
         return conditional + log_det, marginal + log_det
 
     def initialize(self, target: Tensor, condition: Tensor, generator: torch.Generator) -> None:
@@ -92,8 +92,8 @@ class OneNetwork(EntropyPair):
         """Return all of it, and nothing."""
         return [self.density], []
 
-    def _log_probs(self, t: Tensor, condition: Tensor, recent: bool) -> tuple[Tensor, Tensor]:
-        return self.density.evaluate_both(t, condition, recent)
+    def _log_probs(self, t: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
+        return self.density.evaluate_both(t, condition)
 
     def _initialize(self, t: Tensor, condition: Tensor, generator: torch.Generator) -> None:
         seed = seed_from(generator)
@@ -134,7 +134,7 @@ class TwoDensities(EntropyPair):
         """Return the two densities."""
         return [self.conditional], [self.marginal]
 
-    def _log_probs(self, t: Tensor, condition: Tensor, recent: bool) -> tuple[Tensor, Tensor]:
+    def _log_probs(self, t: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
         return self.conditional.evaluate(t, condition), self.marginal.evaluate(t, None)
 
     def _initialize(self, t: Tensor, condition: Tensor, generator: torch.Generator) -> None:
@@ -246,15 +246,7 @@ class Difference(MutualInformation):
         return (y, x) if (given or self.given) == "x" else (x, y)
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
-        """Values of what is believed; their gradient is that of the regression on recent rows, noise included."""
-        values = self._ratio(x, y)
-        if not (values.requires_grad and (x.requires_grad or y.requires_grad)):
-            return values
-        recent = self._ratio(x, y, recent=True)
-        return values.detach() + (recent - recent.detach())
-
-    def _ratio(self, x: Tensor, y: Tensor, recent: bool = False) -> Tensor:
-        conditional, marginal = self._pair.log_probs(*self._ordered(x, y), recent)
+        conditional, marginal = self._pair.log_probs(*self._ordered(x, y))
         return conditional - marginal
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ import pytest
 from infoknife import mi
 from infoknife.densities import KNIFE
 from infoknife.estimators import MutualInformation
-from infoknife.estimators.difference import Difference, JointDifference
+from infoknife.estimators.difference import Difference, JointDifference, TwoDensities
 from infoknife.experiments import get, select
 from infoknife.experiments.trial import Desk
 
