@@ -143,7 +143,8 @@ def test_scale_of_the_data_does_not_matter(kind: type[MutualInformation], scale:
 @pytest.mark.parametrize("kind", ALL)
 def test_state_dict_round_trip(kind: type[MutualInformation]) -> None:
     estimator, x, y = made(kind)
-    other = kind(3, **({"y_classes": 7} if kind is Adversary else {"y_dim": 5}))
+    dims: dict[str, Any] = {"y_classes": 7} if kind is Adversary else {"y_dim": 5}
+    other = kind(3, **dims)
     other.load_state_dict(estimator.state_dict())
     assert torch.equal(other.eval()(x, y), estimator.eval()(x, y))
 

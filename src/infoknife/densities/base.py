@@ -33,7 +33,7 @@ class Density(nn.Module, ABC):
         features: What the density sees of a continuous condition; the condition itself if not given.
     """
 
-    rate: ClassVar[float] = 1e-2  # learning rate for Adam
+    rate: float = 1e-2  # learning rate for Adam
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import Standardize, Transform, count_outliers
+from infoknife.coordinates import FAR, Standardize, Transform, count_outliers
 from infoknife.densities.base import finite_together, full_precision, generator_of, kept
 from infoknife.inputs import check_count, check_values, class_codes, matrix
 
@@ -48,7 +48,7 @@ class MutualInformation(nn.Module, ABC):
 
     bound: ClassVar[Bound]
     facts: ClassVar[Facts]
-    rate: ClassVar[float] = 1e-3  # learning rate for Adam
+    rate: float = 1e-3  # learning rate for Adam
 
     def __init__(
         self, x_dim: int, y_dim: int | None = None, *, y_classes: int | None = None, standardize: bool = True
@@ -190,11 +190,11 @@ class MutualInformation(nn.Module, ABC):
         return kept(x.to(dtype)), kept(y if self.y_classes is not None else y.to(dtype))
 
     def _mapped(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The rows in the coordinates of the subclass, in at least single precision."""
+        """The rows in the coordinates of the subclass, in at least single precision; standardised ones end at FAR."""
         x = x.to(torch.promote_types(x.dtype, torch.float32))
         y = y if self.y_classes is not None else y.to(x.dtype)
-        u: Tensor = x if self.x_coordinates is None else self.x_coordinates(x)[0]
-        return u, y if self.y_coordinates is None else self.y_coordinates(y)[0]
+        u: Tensor = x if self.x_coordinates is None else self.x_coordinates(x)[0].clamp(-FAR, FAR)
+        return u, y if self.y_coordinates is None else self.y_coordinates(y)[0].clamp(-FAR, FAR)
 
     def _in_coordinates(self, function: Any, x: Tensor, y: Tensor) -> Tensor:
         with full_precision(x.device.type):

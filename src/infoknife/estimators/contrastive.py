@@ -7,7 +7,6 @@ from typing import Any, ClassVar, final
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import FAR
 from infoknife.estimators import bounds
 from infoknife.estimators.base import Bound, Facts, MutualInformation
 from infoknife.estimators.critics import Concatenated, Critic, Separable, shuffled
@@ -110,11 +109,6 @@ class Contrastive(MutualInformation):
     def _encoded(self, x: Tensor, y: Tensor) -> Tensor:
         """What the critic sees of y: numbers as they are, classes one-hot."""
         return y if self.y_classes is None else nn.functional.one_hot(y, self.y_classes).to(x.dtype)
-
-    def _mapped(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Standardised rows, which end at ``FAR``: the exponential of a score stays finite at an outlier."""
-        x, y = super()._mapped(x, y)
-        return x.clamp(-FAR, FAR), y if self.y_classes is not None else y.clamp(-FAR, FAR)
 
     def _checked(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
         x, y = super()._checked(x, y)

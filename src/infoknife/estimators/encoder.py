@@ -18,6 +18,7 @@ from infoknife.inputs import check_count, one_of
 from infoknife.mixtures import SPREAD, fit_mixture
 
 STEP = 0.2  # of the standard normal's weight towards what a fresh batch says: it is settled after a few batches
+ROUNDS = 20  # of expectation maximisation for it at the start
 LEAST = 1e-3  # weight of the standard normal, and of the kernels: either can come back
 
 
@@ -141,10 +142,13 @@ class EncoderKernels(GaussianEncoder):
         return -crossed - 0.5 * (log_variance + 1).sum(-1)
 
     def _observe(self, x: Tensor, y: Tensor) -> None:
-        said = torch.softmax(torch.stack(self._parts(y)), 0)[0].nanmean().to(self.prior.dtype)
-        said = torch.where(said.isnan(), self.prior, said)  # no row was finite
-        self.prior = torch.lerp(self.prior, said, STEP).clamp(LEAST, 1 - LEAST)
+        self._weigh(y, STEP)
         self._follow_moments(y)
+
+    def _weigh(self, y: Tensor, step: float) -> None:
+        """Let the weight of the standard normal follow how often it explains posteriors (N, 2 d) better."""
+        said = torch.softmax(torch.stack(self._parts(y)), 0)[0].nanmean().to(self.prior.dtype)
+        self.prior = torch.lerp(self.prior, torch.nan_to_num(said, nan=0.5), step).clamp(LEAST, 1 - LEAST)
 
     def _follow_moments(self, y: Tensor) -> None:
         """Let the coordinates follow a batch of posteriors (N, 2 d)."""
@@ -172,6 +176,8 @@ class EncoderKernels(GaussianEncoder):
         self.logits.copy_(mixture.weights.log())
         self.means.copy_(mixture.means)
         self.log_diagonal.copy_(-0.5 * mixture.covariances.diagonal(0, 1, 2).log())
+        for _ in range(ROUNDS):
+            self._weigh(y, 1.0)
 
 
 @final
