@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from infoknife.coordinates import RECENT, Moments, precision_factor, shrunk
+from infoknife.densities.base import generator_of
 from infoknife.estimators.base import Facts, MutualInformation
 from infoknife.estimators.difference import DENSITIES, seed_from
 from infoknife.inputs import check_count, one_of
@@ -170,7 +171,8 @@ class EncoderKernels(GaussianEncoder):
         self.prior = torch.full_like(self.prior, 0.5)
         self._follow_moments(y)
         mean, log_variance = y.chunk(2, -1)
-        noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype).to(mean.device)
+        own = generator_of(seed_from(generator))  # the seed itself may have drawn the data
+        noise = torch.randn(mean.shape, generator=own, dtype=mean.dtype).to(mean.device)
         u = (mean + (0.5 * log_variance).exp() * noise - self.shift) @ self.factor.T
         mixture = fit_mixture(u, len(self.logits), generator, SPREAD / math.sqrt(self.x_dim))
         self.logits.copy_(mixture.weights.log())
