@@ -23,7 +23,7 @@ def train(weight: float, steps: int = 500) -> dict[str, float]:
     """Train with weight * h(z); tell how often the label is read right, and how much the code holds."""
     torch.manual_seed(0)
     encoder, head = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 2)), nn.Linear(2, 2)
-    regularizer = Regularizer(KNIFE(dim=2, components=16), weight=weight, lr=1e-2, seed=0)
+    regularizer = Regularizer(KNIFE(dim=2, components=16), weight=weight, lr=1e-2, inner_steps=4, seed=0)
     optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=1e-2)
     for _ in range(steps):
         x = torch.randn(256, 8)

@@ -46,7 +46,7 @@ def train(weight: float, steps: int = 300) -> dict[str, float]:
 
 def main() -> dict[str, dict[str, float]]:
     """Train with and without the information."""
-    results = {"without": train(0.0), "with": train(5.0)}
+    results = {"without": train(0.0), "with": train(20.0)}
     for name, r in results.items():
         print(f"{name}: a probe reads y in {r['y']:.0%}, s in {r['s']:.0%}; I(z; s) = {r['information']:.2f} nats")
     return results

@@ -73,15 +73,16 @@ class ClassDifference(MutualInformation):
         return self._ratios(x).gather(-1, y.unsqueeze(-1)).squeeze(-1)
 
     def _penalty(self, x: Tensor, y: Tensor) -> Tensor:
-        r"""Return $\sum_s \hat p(s \mid x) \log \hat p(s \mid x) / \hat p(s)$, averaged: never negative.
+        r"""Return the value, or $\sum_s \hat p(s \mid x) \log \hat p(s \mid x) / \hat p(s)$ where its mean is larger.
 
-        It is the value with the class averaged over the posterior instead of looked up. The two agree where the
-        densities are right. Where they are not, an encoder can make the looked-up form as negative as it likes by
-        moving rows to where another class is expected; this one it can only bring to zero, by moving rows to where
-        nothing is known.
+        The second is the value with the class averaged over the posterior instead of looked up, and never negative. The
+        two agree where the densities are right. Where they are not, an encoder could make the looked-up form as
+        negative as it likes by moving rows to where another class is expected; the other one it can only bring to zero,
+        by moving rows to where nothing is known. But where classes are far apart that one is flat, and the first is not.
         """
         ratios = self._ratios(x)
-        return ((self.log_frequencies.to(ratios.dtype) + ratios).exp() * ratios).sum(-1).mean()
+        posterior = ((self.log_frequencies.to(ratios.dtype) + ratios).exp() * ratios).sum(-1).mean()
+        return torch.maximum(posterior, ratios.gather(-1, y.unsqueeze(-1)).mean())
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         return -self.conditional.evaluate(x, y).mean()
