@@ -9,10 +9,10 @@ demo: .venv/.ready-plot
 	$(BIN)/infoknife demo
 
 test: .venv/.ready-test
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 test-all: .venv/.ready-test
-	$(BIN)/python -m pytest -m "slow or not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -m "slow or not slow"
 
 lint: .venv/.ready-dev
 	$(BIN)/ruff format --check .

@@ -74,7 +74,7 @@ def test_booleans_are_two_classes() -> None:
     assert class_codes(np.array([True, False]), "given", classes=2).tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("value", ["text", None, {1.0}, object(), 1.5], ids=repr)
+@pytest.mark.parametrize("value", ["text", None, {1.0}, object(), 1.5], ids=lambda value: type(value).__name__)
 def test_not_a_tensor(value: Any) -> None:
     with pytest.raises(TypeError, match=r"^x is a .*; expected a torch tensor, a numpy array"):
         tensor(value, "x")

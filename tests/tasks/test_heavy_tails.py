@@ -17,7 +17,7 @@ from infoknife import tasks
         (tasks.LogNormal(1, sigma=0.6, mu=0.3), stats.lognorm(0.6, scale=math.exp(0.3)), 0.0),
         (tasks.Laplace(1, scale=3.0), stats.laplace(scale=3), -math.inf),
     ],
-    ids=repr,
+    ids=["lognormal", "laplace"],
 )
 def test_one_dimension(task: tasks.EntropyTask, distribution: Any, low: float) -> None:
     def integrand(v: float) -> float:

@@ -17,7 +17,7 @@ from infoknife.tasks.student import student_entropy
         (tasks.Student(1, df=1, scale=2.0), stats.t(1, scale=2)),
         (tasks.Student(1, df=5), stats.t(5)),
     ],
-    ids=repr,
+    ids=["one", "five"],
 )
 def test_one_dimension(task: tasks.EntropyTask, distribution: Any) -> None:
     def integrand(v: float) -> float:
