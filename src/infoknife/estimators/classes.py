@@ -78,7 +78,7 @@ class ClassDifference(MutualInformation):
         The second is the value with the class averaged over the posterior instead of looked up, and never negative. The
         two agree where the densities are right. Where they are not, an encoder could make the looked-up form as
         negative as it likes by moving rows to where another class is expected; the other one it can only bring to zero,
-        by moving rows to where nothing is known. But where classes are far apart that one is flat, and the first is not.
+        by moving rows to where nothing is known. But where classes are far apart it is flat, and the first is not.
         """
         ratios = self._ratios(x)
         posterior = ((self.log_frequencies.to(ratios.dtype) + ratios).exp() * ratios).sum(-1).mean()
