@@ -33,7 +33,7 @@ def full() -> Iterator[Row]:
     yield peak_memory(Size(4096, 128, 64), processes=3, most=400)
     yield classes_against_marginal(Size(128, 128, 20), classes=2, rounds=15, most=2)
     yield from exponents(Size(256, 64, 16), factors=(1, 2, 4, 8), rounds=10)
-    yield knife_against_mine(Pair(128, 128, 20), rounds=15, most=2)
+    yield knife_against_mine(Pair(128, 128, 20), rounds=15, most=4)
     yield knife_against_textbook(Pair(128, 128, 20), rounds=10, least=15)
     yield round_against_marginal(Size(128, 128, 64), rounds=3, most=3)
     yield knife_against_source_only("cpu", rounds=3, most=1.25)

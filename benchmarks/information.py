@@ -1,4 +1,4 @@
-"""A training step of an estimator of mutual information: loss, backward and Adam, in turns with others."""
+"""A training step of an estimator of mutual information: observe, loss, backward and Adam, in turns with others."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -31,10 +31,11 @@ class Pair(NamedTuple):
 
 
 def knife_against_mine(pair: Pair, rounds: int, most: float) -> Row:
-    """How much longer a step of ``mi("knife")`` takes than one of ``mi("mine")``."""
+    """How much longer a step of ``mi("knife")`` takes than one of ``mi("mine", preset="paper")``."""
     x, y = pair.sample()
-    estimators = [mi(name, pair.d, pair.d).initialize(x, y, seed=0) for name in ("knife", "mine")]
-    knife, mine = (t / BLOCK for t in best([steps(one.loss, one, x, y) for one in estimators], rounds))
+    estimators = mi("knife", pair.d, pair.d, given="x"), mi("mine", pair.d, pair.d, preset="paper")
+    started = [one.initialize(x, y, seed=0) for one in estimators]
+    knife, mine = (t / BLOCK for t in best([steps(one.loss, one, x, y) for one in started], rounds))
     seconds = {"knife": knife, "mine": mine}
     return Row("step of knife to mine's", f"{pair.N}, -, {pair.d}", knife / mine, "x", Bar(most, False), seconds)
 
@@ -42,7 +43,8 @@ def knife_against_mine(pair: Pair, rounds: int, most: float) -> Row:
 def knife_against_textbook(pair: Pair, rounds: int, least: float) -> Row:
     """How many times quicker a step of ``mi("knife")`` is than the textbook's full-covariance conditional form."""
     x, y = pair.sample()
-    fused, textbook = mi("knife", pair.d, pair.d).initialize(x, y, seed=0), TextbookDifference(pair.d, pair.d, pair.M)
+    fused = mi("knife", pair.d, pair.d, given="x").initialize(x, y, seed=0)
+    textbook = TextbookDifference(pair.d, pair.d, pair.M)
     knife, plain = best([steps(fused.loss, fused, x, y), steps(textbook, textbook, x, y, 1)], rounds)
     seconds = {"knife": knife / BLOCK, "textbook": plain}
     return Row("step of knife against textbook", str(pair), BLOCK * plain / knife, "x", Bar(least), seconds)
@@ -51,13 +53,15 @@ def knife_against_textbook(pair: Pair, rounds: int, least: float) -> Row:
 def steps(
     loss: Callable[[Tensor, Tensor], Tensor], module: nn.Module, x: Tensor, y: Tensor, count: int = BLOCK
 ) -> Callable[[], None]:
-    """So many steps of Adam in training mode, at the rates that the module asks for."""
-    groups = getattr(module, "parameter_groups", None)
-    optimizer = torch.optim.Adam(module.parameters() if groups is None else groups(1e-3), lr=1e-3)
+    """So many steps of Adam in training mode, at the module's own rates; it observes the rows where it can."""
+    groups, observe = getattr(module, "parameter_groups", None), getattr(module, "observe", None)
+    optimizer = torch.optim.Adam(module.parameters() if groups is None else groups(1e-3), lr=1e-3, fused=True)
     module.train()
 
     def run() -> None:
         for _ in range(count):
+            if observe is not None:
+                observe(x, y)
             optimizer.zero_grad(set_to_none=True)
             loss(x, y).backward()
             optimizer.step()

@@ -53,6 +53,7 @@ class Density(nn.Module, ABC):
             )
         self.coordinates, self.features = coordinates, features
         self.initialized = False
+        self.register_load_state_dict_pre_hook(refuse_old_state)  # type: ignore[no-untyped-call]
 
     def forward(self, x: Tensor, given: Condition = None) -> Tensor:
         """Mean of -log p over the rows of x (N, dim), a scalar in nats: the estimate of the entropy, and the loss."""
@@ -245,6 +246,15 @@ class Density(nn.Module, ABC):
         if self.given_classes is not None:
             return class_codes(given, name, classes=self.given_classes, rows=rows, finite=False)
         return matrix(given, name, dim=self.given_dim, rows=rows, finite=False)
+
+
+def refuse_old_state(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Say so where a state dictionary was written by version 0.1, whose buffers mean something else."""
+    if prefix + "initialized" in state:
+        raise ValueError(
+            f"the state dictionary of this {type(module).__name__} was written by infoknife 0.1; expected one of 0.2, "
+            "whose coordinates are others. Train it again, or load it with infoknife<0.2"
+        )
 
 
 def full_precision(device: str) -> AbstractContextManager[None]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from infoknife.coordinates import FAR, Standardize, Transform, count_outliers
-from infoknife.densities.base import finite_together, full_precision, generator_of, kept
+from infoknife.densities.base import finite_together, full_precision, generator_of, kept, refuse_old_state
 from infoknife.inputs import check_count, check_values, class_codes, matrix
 
 Bound = Literal["lower", "upper"] | None
@@ -65,6 +65,7 @@ class MutualInformation(nn.Module, ABC):
         self.x_coordinates: Transform | None = Standardize(x_dim) if standardize else None
         self.y_coordinates: Transform | None = Standardize(y_dim) if standardize and y_dim is not None else None
         self.initialized = False
+        self.register_load_state_dict_pre_hook(refuse_old_state)  # type: ignore[no-untyped-call]
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """Estimate I(X; Y) in nats from the rows of x (N, x_dim) and y (N, y_dim) or (N,): a scalar."""
