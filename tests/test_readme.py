@@ -171,9 +171,8 @@ def test_guide_to_scikit_learn() -> None:
 def test_guide_to_infinity(capsys: pytest.CaptureFixture[str]) -> None:
     names = run_all(GUIDE / "infinite.md")
     printed = capsys.readouterr().out.splitlines()
-    assert "column 1" in printed[0]
-    assert "y is a smooth function of x" in printed[1]
-    assert "1 follows from the others" in printed[2]
+    assert "y is a smooth function of x" in printed[0]
+    assert "1 follows from the others" in printed[1]
     assert names["h"] == pytest.approx(math.log(6), abs=0.1)
     assert names["h_x"] == pytest.approx(2.112, abs=0.15)
 
@@ -227,7 +226,7 @@ def test_guide_to_fair_text() -> None:
     assert names["right"] == pytest.approx(0.9, abs=0.02)
     assert names["leak"] == pytest.approx(0.01, abs=0.03)
     assert names["logits"].shape == (2, 2)
-    assert float(names["left"]) == pytest.approx(0.03, abs=0.02)
+    assert float(names["left"]) == pytest.approx(0.01, abs=0.02)
     assert names["found"] == pytest.approx(0.95, abs=0.03)
 
 

@@ -106,8 +106,9 @@ class Random(Normal):
 
 
 class Forgetful(Normal):
-    def get_extra_state(self) -> Tensor:
-        return torch.zeros(1)
+    def __init__(self, *arguments: int) -> None:
+        super().__init__(*arguments)
+        self._non_persistent_buffers_set.add("started")
 
 
 class Unregistered(Normal):

@@ -15,7 +15,7 @@ from typing import Any, Self, final
 import torch
 from torch import Tensor, nn
 
-from infoknife.inputs import check_count, matrix
+from infoknife.inputs import Remembered, check_count, matrix
 
 MEMORY = 8192  # rows that notice a change: with twice as many it is noticed half as soon, but half as large
 STALE = 0.05  # maps are solved for again when so many of these rows are new: the noise of the others is larger
@@ -119,7 +119,7 @@ class Moments(nn.Module):
     rows: Tensor
     noise: Tensor
     outliers: Tensor
-    longest: Tensor
+    counts = Remembered("counted")  # rows that were seen, and those of them since the last look
 
     def __init__(self, columns: int, full: bool = True) -> None:
         super().__init__()
@@ -132,22 +132,14 @@ class Moments(nn.Module):
         self.register_buffer("rows", zeros.new_zeros(2))
         self.register_buffer("noise", zeros.new_ones(2))
         self.register_buffer("outliers", zeros.new_zeros(()))
-        self.register_buffer("longest", zeros.new_tensor([torch.inf, MEMORY]), persistent=False)
+        self.register_buffer("counted", torch.zeros(2, dtype=torch.long))
         self.reset()
 
     def reset(self) -> None:
         """Forget all rows."""
         self.rows, self.noise = torch.zeros_like(self.rows), torch.ones_like(self.noise)
         self.means, self.outliers = torch.zeros_like(self.means), torch.zeros_like(self.outliers)
-        self.seen = self.pending = 0
-
-    def get_extra_state(self) -> Tensor:
-        """Return how many rows were seen, and how many of them since the last look, for a state dictionary."""
-        return torch.tensor([self.seen, self.pending])
-
-    def set_extra_state(self, state: Tensor) -> None:
-        """Take over what ``get_extra_state`` returned."""
-        self.seen, self.pending = (int(count) for count in state)
+        self.counts = [0, 0]
 
     def mean(self, memory: int) -> Tensor:
         """Means (c,) in units of the data."""
@@ -169,7 +161,8 @@ class Moments(nn.Module):
                 return  # nothing to start from
             self.origin, self.unit = _robust_scale(torch.where(finite, x, torch.nan))
         w, far = self._clipped(torch.where(finite, (x - self.origin) / self.unit, self.means[RECENT]))
-        rows = torch.minimum(self.rows + n, self.longest) if self.seen else n.double().repeat(2)
+        rows = self.rows + n
+        rows = torch.stack([rows[ALL], rows[RECENT].clamp_max(MEMORY)]) if self.seen else rows
         step, part = (n / rows.clamp_min(1)).clamp_max(1.0), finite / n.clamp_min(1)  # 2, and N 1
         mean = (part * w).sum(0)
         gap, centred = torch.where(n > 0, mean - self.means, 0.0), w - mean  # 2 c, and N c
@@ -183,13 +176,19 @@ class Moments(nn.Module):
         self.means, self.rows = self.means + step[:, None] * gap, rows
         self.noise = (1 - step) ** 2 * self.noise + step**2 / n.clamp_min(1)
         self.outliers = self.outliers + (far | ~finite.squeeze(1)).sum()
-        self.seen, self.pending = self.seen + len(x), self.pending + len(x)
+        self.counts = [count + len(x) for count in self.counts]
+
+    @property
+    def seen(self) -> int:
+        """How many rows came."""
+        return int(self.counts[0])
 
     def due(self) -> bool:
         """Whether enough rows came since the last time this was true for what follows from the moments to change."""
-        if self.pending < STALE * min(self.seen, MEMORY):
+        seen, pending = self.counts
+        if pending < STALE * min(seen, MEMORY):
             return False
-        self.pending = 0
+        self.counts = [seen, 0]
         return True
 
     def change(self) -> Tensor:
@@ -438,7 +437,7 @@ class RankNormal(Monotone):
 
     Args:
         dim: Number of columns.
-        knots: Number of knots.
+        knots: Number of knots; 105 are 0.05 standard deviations apart.
         reach: Where the outermost knots are, in standard deviations; 2.6 is what a batch of 128 still shows.
 
     Example:
@@ -451,29 +450,21 @@ class RankNormal(Monotone):
     normal: Tensor
     quantiles: Tensor
     rows: Tensor
+    empty = Remembered("blank")
 
-    def __init__(self, dim: int, knots: int = 27, reach: float = 2.6) -> None:
+    def __init__(self, dim: int, knots: int = 105, reach: float = 2.6) -> None:
         super().__init__(dim)
         self.gap = 2 * reach / (knots - 1)
         self.register_buffer("normal", torch.linspace(-reach, reach, knots))
         self.register_buffer("quantiles", self.normal.repeat(dim, 1))  # dim Q
         self.register_buffer("rows", torch.zeros((), dtype=torch.double))
+        self.register_buffer("blank", torch.tensor(True))
         self.moments = Moments(dim, full=False)  # of what comes out: whether it still looks as it did
-
-        self.empty = True
 
     def reset(self) -> None:
         """Forget all rows that were seen."""
         self.rows, self.empty = torch.zeros_like(self.rows), True
         self.moments.reset()
-
-    def get_extra_state(self) -> Tensor:
-        """Return whether no rows were seen yet, for a state dictionary."""
-        return torch.tensor([float(self.empty)])
-
-    def set_extra_state(self, state: Tensor) -> None:
-        """Take over what ``get_extra_state`` returned."""
-        self.empty = bool(state[0])
 
     def map(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Map x (N, dim) to u; also return the log-slopes (N, dim)."""

@@ -180,6 +180,33 @@ def _check_rows(x: Tensor, name: str, rows: int | None) -> None:
         raise ValueError(f"{name} has {x.shape[0]} rows; expected {rows}, one for each row of the samples")
 
 
+class Remembered:
+    """A buffer of a module as Python values, read from the device only when the buffer has changed.
+
+    What decides in Python what runs (whether a module was started, how many rows it saw) is thus in every kind of
+    checkpoint, and costs no synchronisation.
+
+    Args:
+        buffer: The buffer's name.
+    """
+
+    def __init__(self, buffer: str) -> None:
+        self.buffer = buffer
+
+    def __get__(self, module: Any, owner: type | None = None) -> Any:
+        tensor, known = module._buffers[self.buffer], module.__dict__.setdefault("_remembered", {})
+        held = known.get(self.buffer)
+        if held is None or held[0] is not tensor or held[1] != tensor._version:
+            known[self.buffer] = held = (tensor, tensor._version, tensor.tolist())
+        return held[2]
+
+    def __set__(self, module: Any, value: Any) -> None:
+        old = module._buffers[self.buffer]
+        tensor = torch.tensor(value, dtype=old.dtype, device=old.device)
+        module._buffers[self.buffer] = tensor
+        module.__dict__.setdefault("_remembered", {})[self.buffer] = (tensor, tensor._version, value)
+
+
 def check_count(name: str, value: int) -> int:
     """Return ``value`` as an int; raise where it is not a whole number of at least one."""
     count = check_whole(name, value)

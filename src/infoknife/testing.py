@@ -440,7 +440,7 @@ def _devices(case: _Case) -> None:
     value = case.values(module, rows)
     _close(case.values(module.double(), rows), value, "moving the module to double precision changes its values", 1e-3)
     stays = [name for name, value in module.to("meta").state_dict().items() if value.device.type != "meta"]
-    stays = [name for name in stays if not name.endswith("_extra_state")]
+    stays = [name for name in stays if not name.endswith("_extra_state")]  # bytes, wherever the module is
     _expect(not stays, f"{', '.join(stays)} stays on its device")
 
 
@@ -836,6 +836,7 @@ def _groups(case: _Case) -> None:
 def _synchronisations(case: _Case) -> None:
     """A step waits for the device at most twice: to check what loss and forward were given."""
     module, rows = case.started().train(), case.data()
+    module.observe(*rows)  # a copy looks once at what it remembers
     with _counted() as waits:
         module.observe(*rows)
         module.loss(*rows)

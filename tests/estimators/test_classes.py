@@ -24,11 +24,6 @@ def rows(n: int, seed: int = 0, dtype: torch.dtype = torch.double) -> tuple[Tens
     return x.to(dtype), y
 
 
-def expected(estimator: ClassDifference, x: Tensor) -> Tensor:
-    """The posterior form of each row (N,)."""
-    return torch.stack([estimator.penalty(row[None], torch.zeros(1, dtype=torch.long)) for row in x])
-
-
 def true_expected(x: Tensor, prior: Tensor = PRIOR) -> Tensor:
     """KL(p(s | x) || p(s)) of the true densities, by scipy."""
     joint = norm.pdf(x.numpy() - SHIFT * np.arange(3)) * prior.numpy()
@@ -45,13 +40,13 @@ def gaussian() -> ClassDifference:
 def test_expected_is_the_divergence_of_the_posterior(gaussian: ClassDifference) -> None:
     x = torch.linspace(-4, 7, 50, dtype=torch.double).unsqueeze(1)
     with torch.no_grad():
-        torch.testing.assert_close(expected(gaussian, x), true_expected(x), atol=0.03, rtol=0)
+        torch.testing.assert_close(gaussian.expected(x), true_expected(x), atol=0.03, rtol=0)
 
 
 def test_means_agree_where_the_densities_are_right(gaussian: ClassDifference) -> None:
     x, y = rows(5000, seed=1)
     with torch.no_grad():
-        looked_up, averaged = gaussian.pointwise(x, y), expected(gaussian, x)
+        looked_up, averaged = gaussian.pointwise(x, y), gaussian.expected(x)
     stderr = float((looked_up - averaged).std()) / len(x) ** 0.5
     assert float(averaged.mean()) == pytest.approx(float(looked_up.mean()), abs=4 * stderr)
     assert float(averaged.mean()) == pytest.approx(float(true_expected(x).mean()), abs=0.01)
@@ -64,7 +59,7 @@ def test_rows_that_mislead_are_not_rewarded(gaussian: ClassDifference) -> None:
     wrong = SHIFT * (2.0 - y.double()).unsqueeze(1) * 3
     with torch.no_grad():
         assert float(gaussian(wrong, y)) < -2
-        assert float(expected(gaussian, wrong).mean()) > 0.2
+        assert float(gaussian.expected(wrong).mean()) > 0.2
 
 
 @given(
@@ -82,7 +77,7 @@ def test_expected_is_never_negative(seed: int, dim: int, classes: int, spread: f
     estimator = ClassDifference(dim, y_classes=classes, density=density, **options)
     estimator.initialize(x, y, seed=0)
     with torch.no_grad():
-        values = expected(estimator, torch.cat([x, 20 * torch.randn(40, dim, generator=generator).double()]))
+        values = estimator.expected(torch.cat([x, 20 * torch.randn(40, dim, generator=generator).double()]))
     assert values.shape == (80,)
     assert bool((values > -1e-12).all())
     assert bool(torch.isfinite(values).all())
@@ -94,27 +89,27 @@ def test_frequencies_matter(gaussian: ClassDifference) -> None:
     estimator.double().counts = torch.tensor([0.8, 0.1, 0.1], dtype=torch.double)
     x = torch.linspace(-3, 6, 20, dtype=torch.double).unsqueeze(1)
     with torch.no_grad():
-        torch.testing.assert_close(expected(estimator, x), true_expected(x, estimator.counts), atol=0.05, rtol=0)
-        assert float((expected(estimator, x) - expected(gaussian, x)).abs().max()) > 0.3
+        torch.testing.assert_close(estimator.expected(x), true_expected(x, estimator.counts), atol=0.05, rtol=0)
+        assert float((estimator.expected(x) - gaussian.expected(x)).abs().max()) > 0.3
 
 
 def test_a_certain_row_tells_what_its_class_is_worth(gaussian: ClassDifference) -> None:
     """Far out, the class is sure: log 1 / p(s)."""
     with torch.no_grad():
-        values = expected(gaussian, torch.tensor([[-12.0], [15.0]], dtype=torch.double))
+        values = gaussian.expected(torch.tensor([[-12.0], [15.0]], dtype=torch.double))
     torch.testing.assert_close(values, -gaussian.log_frequencies[[0, 2]], atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_gradient_reaches_x_and_is_the_derivative(gaussian: ClassDifference, dtype: torch.dtype) -> None:
     x = rows(100, seed=3, dtype=dtype)[0].requires_grad_()
-    values = expected(gaussian, x)
+    values = gaussian.expected(x)
     assert values.dtype == dtype
     (slope,) = torch.autograd.grad(values.sum(), x)
     assert slope.dtype == dtype
     step = 1e-5
     with torch.no_grad():
-        ahead, behind = (expected(gaussian, x.double() + sign * step) for sign in (1, -1))
+        ahead, behind = (gaussian.expected(x.double() + sign * step) for sign in (1, -1))
     torch.testing.assert_close(slope.double().flatten(), (ahead - behind) / (2 * step), rtol=1e-3, atol=1e-4)
 
 
@@ -137,4 +132,4 @@ def test_a_class_that_is_no_more_leaves_what_is_expected_finite() -> None:
     x = torch.randn(400, 1, generator=torch.Generator().manual_seed(0)) + 40 * y[:, None]
     estimator = ClassDifference(1, y_classes=2, density="doe").initialize(x, y)
     estimator.counts = torch.tensor([1.0, 1e-30])
-    assert bool(torch.isfinite(expected(estimator, x)).all())
+    assert bool(torch.isfinite(estimator.expected(x)).all())

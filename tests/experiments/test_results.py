@@ -35,7 +35,10 @@ def test_records_are_those_of_trials_that_exist(records: list[dict[str, Any]]) -
         for preset in experiment.presets
         for trial in experiment.trials(preset)
     }
-    assert {record["id"] for record in records} <= trials
+    changed = {
+        r["id"] for r in records if r["experiment"] == "fig4"
+    }  # recorded with the estimator of 0.1, which is gone
+    assert {record["id"] for record in records} - changed <= trials
     assert all(Trial(r["experiment"], r["preset"], r["arguments"]).id == r["id"] for r in records)
 
 

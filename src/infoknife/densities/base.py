@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from infoknife.coordinates import Features, Transform, count_outliers
-from infoknife.inputs import check_count, check_values, class_codes, matrix
+from infoknife.inputs import Remembered, check_count, check_values, class_codes, matrix
 
 Condition = Tensor | None
 
@@ -34,6 +34,7 @@ class Density(nn.Module, ABC):
     """
 
     rate: float = 1e-2  # learning rate for Adam
+    initialized = Remembered("started")
 
     def __init__(
         self,
@@ -52,7 +53,7 @@ class Density(nn.Module, ABC):
                 "given_dim and given_classes are both set; expected one: the condition is continuous or classes"
             )
         self.coordinates, self.features = coordinates, features
-        self.initialized = False
+        self.register_buffer("started", torch.tensor(False))
         self.register_load_state_dict_pre_hook(refuse_old_state)  # type: ignore[no-untyped-call]
 
     def forward(self, x: Tensor, given: Condition = None) -> Tensor:
@@ -141,14 +142,6 @@ class Density(nn.Module, ABC):
             x = x if x.dtype.itemsize >= 4 else x.float()
             u, log_det = self.coordinates(x)
             return self._log_prob_all(u) + (log_det if log_det.dim() == 0 else log_det.unsqueeze(-1))
-
-    def get_extra_state(self) -> Tensor:
-        """Return whether the density was started, for a state dictionary."""
-        return torch.tensor([float(self.initialized)])
-
-    def set_extra_state(self, state: Tensor) -> None:
-        """Take over what ``get_extra_state`` returned."""
-        self.initialized = bool(state[0])
 
     def extra_repr(self) -> str:
         """Dimensions, for ``repr``."""

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from infoknife.coordinates import FAR, Standardize, Transform, count_outliers
 from infoknife.densities.base import finite_together, full_precision, generator_of, kept, refuse_old_state
-from infoknife.inputs import check_count, check_values, class_codes, matrix
+from infoknife.inputs import Remembered, check_count, check_values, class_codes, matrix
 
 Bound = Literal["lower", "upper"] | None
 
@@ -49,6 +49,7 @@ class MutualInformation(nn.Module, ABC):
     bound: ClassVar[Bound]
     facts: ClassVar[Facts]
     rate: float = 1e-3  # learning rate for Adam
+    initialized = Remembered("started")
 
     def __init__(
         self, x_dim: int, y_dim: int | None = None, *, y_classes: int | None = None, standardize: bool = True
@@ -64,7 +65,7 @@ class MutualInformation(nn.Module, ABC):
         self.x_dim, self.y_dim, self.y_classes = x_dim, y_dim, y_classes
         self.x_coordinates: Transform | None = Standardize(x_dim) if standardize else None
         self.y_coordinates: Transform | None = Standardize(y_dim) if standardize and y_dim is not None else None
-        self.initialized = False
+        self.register_buffer("started", torch.tensor(False))
         self.register_load_state_dict_pre_hook(refuse_old_state)  # type: ignore[no-untyped-call]
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
@@ -127,14 +128,6 @@ class MutualInformation(nn.Module, ABC):
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
         """Return parameter groups for any torch optimiser; parts that learn at another rate say so."""
         return [{"params": list(self.parameters()), "lr": lr}]
-
-    def get_extra_state(self) -> Tensor:
-        """Return whether the estimator was started, for a state dictionary."""
-        return torch.tensor([float(self.initialized)])
-
-    def set_extra_state(self, state: Tensor) -> None:
-        """Take over what ``get_extra_state`` returned."""
-        self.initialized = bool(state[0])
 
     def extra_repr(self) -> str:
         """Dimensions and bound, for ``repr``."""

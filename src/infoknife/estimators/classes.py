@@ -6,9 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from infoknife.coordinates import MEMORY
+from infoknife.densities.base import full_precision
 from infoknife.estimators.base import Facts, MutualInformation
 from infoknife.estimators.difference import DENSITIES, seed_from
-from infoknife.inputs import one_of
+from infoknife.inputs import matrix, one_of
 
 
 @final
@@ -72,17 +73,31 @@ class ClassDifference(MutualInformation):
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
         return self._ratios(x).gather(-1, y.unsqueeze(-1)).squeeze(-1)
 
-    def _penalty(self, x: Tensor, y: Tensor) -> Tensor:
-        r"""Return the value, or $\sum_s \hat p(s \mid x) \log \hat p(s \mid x) / \hat p(s)$ where its mean is larger.
+    def expected(self, x: Tensor) -> Tensor:
+        r"""Return what every row tells of its class by the densities alone, in nats: (N,), never negative.
 
-        The second is the value with the class averaged over the posterior instead of looked up, and never negative. The
-        two agree where the densities are right. Where they are not, an encoder could make the looked-up form as
-        negative as it likes by moving rows to where another class is expected; the other one it can only bring to zero,
-        by moving rows to where nothing is known. But where classes are far apart it is flat, and the first is not.
+        $\sum_s \hat p(s \mid x) \log \hat p(s \mid x) / \hat p(s)$: ``pointwise`` with the class averaged over the
+        posterior instead of looked up. Their means agree where the densities are right.
+
+        Args:
+            x: (N, x_dim).
+        """
+        x = matrix(x, "x", dim=self.x_dim)
+        with full_precision(x.device.type):
+            return self._expected(self._ratios(x.to(torch.promote_types(x.dtype, torch.float32))))
+
+    def _expected(self, ratios: Tensor) -> Tensor:
+        return ((self.log_frequencies.to(ratios.dtype) + ratios).exp() * ratios).sum(-1)
+
+    def _penalty(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the value, or the mean of ``expected`` where that is larger.
+
+        Where the densities are wrong an encoder could make the looked-up form as negative as it likes, by moving rows
+        to where another class is expected; the expected form it can only bring to zero, by moving rows to where nothing
+        is known. But where classes are far apart that form is flat, and the value is not.
         """
         ratios = self._ratios(x)
-        posterior = ((self.log_frequencies.to(ratios.dtype) + ratios).exp() * ratios).sum(-1).mean()
-        return torch.maximum(posterior, ratios.gather(-1, y.unsqueeze(-1)).mean())
+        return torch.maximum(self._expected(ratios).mean(), ratios.gather(-1, y.unsqueeze(-1)).mean())
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         return -self.conditional.evaluate(x, y).mean()

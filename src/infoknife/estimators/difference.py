@@ -19,7 +19,7 @@ from infoknife.coordinates import Z_SCORE, Identity, RankNormal, Transform
 from infoknife.densities import KNIFE, Autoregressive, Density, Gaussian, Logistic, Schraudolph
 from infoknife.densities.base import generator_of
 from infoknife.estimators.base import Facts, MutualInformation
-from infoknife.inputs import one_of
+from infoknife.inputs import Remembered, one_of
 
 DENSITIES: dict[str, Callable[..., Density]] = {
     "autoregressive": Autoregressive,
@@ -187,6 +187,7 @@ class Difference(MutualInformation):
     """
 
     bound = None
+    given_y = Remembered("side")
     facts = Facts(
         "likelihood of each entropy",
         "none",
@@ -222,7 +223,7 @@ class Difference(MutualInformation):
                 if given in (None, side)
             }
         )
-        self.given = "x" if given is None else given
+        self.register_buffer("side", torch.tensor(given == "y"))
         self.rate = self._pair.rate
 
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
@@ -231,14 +232,14 @@ class Difference(MutualInformation):
         groups = [self._group(chain(*conditionals), lr), self._group(chain(*marginals), lr * self.marginal_rate)]
         return [group for group in groups if group["params"]]
 
-    def get_extra_state(self) -> Tensor:
-        """Return whether the estimator was started, and the side that is conditioned on."""
-        return torch.tensor([float(self.initialized), float(self.given == "y")])
+    @property
+    def given(self) -> str:
+        """The side that is conditioned on."""
+        return "y" if self.given_y else "x"
 
-    def set_extra_state(self, state: Tensor) -> None:
-        """Take over what ``get_extra_state`` returned."""
-        super().set_extra_state(state)
-        self.given = "y" if bool(state[1]) else "x"
+    @given.setter
+    def given(self, side: str) -> None:
+        self.given_y = side == "y"
 
     def _pairs(self) -> dict[str, EntropyPair]:
         return {side: pair for side, pair in self.sides.items() if isinstance(pair, EntropyPair)}

@@ -19,7 +19,9 @@ from infoknife.inputs import check_count, one_of
 from infoknife.mixtures import SPREAD, fit_mixture
 
 STEP = 0.2  # of the standard normal's weight towards what a fresh batch says: it is settled after a few batches
-ROUNDS = 20  # of expectation maximisation for it at the start
+PRIOR = 0.95  # weight of the standard normal until fresh rows say otherwise
+ENOUGH = 64  # fresh rows that are believed in full
+ROUNDS = 100  # of expectation maximisation for it at the start
 LEAST = 1e-3  # weight of the standard normal, and of the kernels: either can come back
 
 
@@ -115,7 +117,7 @@ class EncoderKernels(GaussianEncoder):
         self.register_buffer("shift", torch.zeros(x_dim))
         self.register_buffer("factor", torch.eye(x_dim))  # R with R Cov(Z) R' = I, lower-triangular
         self.register_buffer("log_det", torch.zeros(()))
-        self.register_buffer("prior", torch.tensor(1 - LEAST))  # weight of the standard normal
+        self.register_buffer("prior", torch.tensor(PRIOR))  # weight of the standard normal
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
         return torch.logaddexp(*self._parts(y)).neg()
@@ -166,20 +168,29 @@ class EncoderKernels(GaussianEncoder):
         self.factor, self.log_det = factor.to(self.factor), log_det.to(self.log_det)
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
+        own = generator_of(seed_from(generator))  # the seed itself may have drawn the data
+        order = torch.randperm(len(y), generator=own).to(y.device)
+        held, others = order[: len(y) // 4], order[len(y) // 4 :]
+        self._start(y[others], own)
+        for _ in range(ROUNDS if len(held) else 0):
+            self._weigh(y[held], 1.0)
+        said = torch.lerp(torch.full_like(self.prior, PRIOR), self.prior, min(1.0, len(held) / ENOUGH))
+        self._start(y, own)
+        self.prior = said
+
+    def _start(self, y: Tensor, generator: torch.Generator) -> None:
+        """Start coordinates and kernels from posteriors (N, 2 d)."""
         self.between.reset()
         self.within.reset()
-        self.prior = torch.full_like(self.prior, 0.5)
+        self.prior = torch.full_like(self.prior, PRIOR)
         self._follow_moments(y)
         mean, log_variance = y.chunk(2, -1)
-        own = generator_of(seed_from(generator))  # the seed itself may have drawn the data
-        noise = torch.randn(mean.shape, generator=own, dtype=mean.dtype).to(mean.device)
+        noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype).to(mean.device)
         u = (mean + (0.5 * log_variance).exp() * noise - self.shift) @ self.factor.T
         mixture = fit_mixture(u, len(self.logits), generator, SPREAD / math.sqrt(self.x_dim))
         self.logits.copy_(mixture.weights.log())
         self.means.copy_(mixture.means)
         self.log_diagonal.copy_(-0.5 * mixture.covariances.diagonal(0, 1, 2).log())
-        for _ in range(ROUNDS):
-            self._weigh(y, 1.0)
 
 
 @final
