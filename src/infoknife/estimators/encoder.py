@@ -145,7 +145,8 @@ class EncoderKernels(GaussianEncoder):
         return -crossed - 0.5 * (log_variance + 1).sum(-1)
 
     def _observe(self, x: Tensor, y: Tensor) -> None:
-        self._weigh(y, STEP)
+        if self.between.counts[1]:  # the first rows may be those of the start, which are no judges
+            self._weigh(y, STEP)
         self._follow_moments(y)
 
     def _weigh(self, y: Tensor, step: float) -> None:
@@ -176,6 +177,7 @@ class EncoderKernels(GaussianEncoder):
             self._weigh(y[held], 1.0)
         said = torch.lerp(torch.full_like(self.prior, PRIOR), self.prior, min(1.0, len(held) / ENOUGH))
         self._start(y, own)
+        self.between.counts = [self.between.seen, 0]
         self.prior = said
 
     def _start(self, y: Tensor, generator: torch.Generator) -> None:

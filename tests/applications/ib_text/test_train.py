@@ -69,7 +69,7 @@ def test_every_method_runs_and_says_what_it_found(encoder: str, pairs: PairData,
 
 
 def test_it_learns(encoder: str, pairs: PairData) -> None:
-    tuned = tune(settings(encoder, epochs=6, weight=1e-3), pairs=pairs)
+    tuned = tune(settings(encoder, epochs=12, weight=1e-3), pairs=pairs)
     assert tuned.results["accuracy"] == 1.0
     assert max(tuned.curves["relevance"]) > 0.1
     assert tuned.results["calibration_error"] < 0.5
