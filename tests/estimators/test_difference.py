@@ -1,5 +1,6 @@
 """Differences of entropies against the truth, for continuous variables and for classes."""
 
+import copy
 import math
 from typing import Any
 
@@ -64,7 +65,8 @@ def test_the_side_that_is_conditioned_on_is_chosen_and_kept() -> None:
     x, noise = torch.randn(2, 3000, 1, generator=generator)
     y = x.square() + 0.1 * noise
     assert Difference(1, 1, given="y").initialize(x, y, seed=0).given == "y"
-    chosen = [Difference(1, 1).initialize(x, y, seed=0) for _ in range(2)]
+    first = Difference(1, 1)
+    chosen = [copy.deepcopy(first).initialize(x, y, seed=0) for _ in range(2)]
     assert chosen[0].given == chosen[1].given
     other = Difference(1, 1)
     other.given = {"x": "y", "y": "x"}[chosen[0].given]

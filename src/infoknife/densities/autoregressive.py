@@ -49,6 +49,7 @@ class Autoregressive(Density):
         4.3
     """
 
+    centres: Tensor
     mask: Tensor
     reach: Tensor
     narrowest: Tensor
@@ -72,10 +73,11 @@ class Autoregressive(Density):
         self.components, self.both, sets = K, both, 2 if both else self.given_classes or 1
         self.network = MaskedLayers(dim, given=width + both, hidden=(hidden, hidden))
         self.moves = nn.Parameter(torch.zeros(3, K, dim, hidden))  # of logits, means and log-diagonals
-        kernels_ = torch.zeros(3, K, dim, sets)
-        kernels_[1] = torch.special.ndtri((torch.arange(K) + 0.5) / K)[:, None, None]
-        kernels_[2] = 0.5 * math.log(K)
-        self.kernels = nn.Parameter(kernels_)  # where they stand before the network moves them
+        start = torch.zeros(3, K, dim, sets)
+        start[2] = 0.5 * math.log(K)
+        self.kernels = nn.Parameter(start)  # before the network moves them: logits, offsets in widths, log-diagonals
+        centres = torch.special.ndtri((torch.arange(K) + 0.5) / K)
+        self.register_buffer("centres", centres[:, None, None].repeat(1, dim, sets))  # that means are offset from
         sees = self.network.sees <= torch.arange(dim)[:, None]  # d H
         self.register_buffer("mask", sees * hidden**-0.5, persistent=False)  # a step moves kernels as their own would
         self.register_buffer("reach", torch.full((K, dim, 1), K**-0.5))  # means move in widths of the kernels
@@ -126,7 +128,9 @@ class Autoregressive(Density):
         v = (u if context is None else torch.cat([context, u], -1)).clamp(-EDGE, EDGE)
         scale = torch.cat([torch.ones_like(self.reach), self.reach, torch.ones_like(self.reach)])  # 3K d 1
         weight = (self.moves.flatten(0, 1) * (self.mask * scale)).to(u.dtype).flatten(0, 1)  # 3Kd H
-        base = self.kernels.to(u.dtype).flatten(0, 2)  # 3Kd sets
+        still = torch.zeros_like(self.centres)
+        base = self.kernels.flatten(0, 1) * scale + torch.cat([still, self.centres, still])
+        base = base.to(u.dtype).flatten(0, 1)  # 3Kd sets
         base = base if sets is None else base @ sets.T
         numbers = torch.addmm(base, weight, self.network(v).T).view(3, self.components, self.dim, len(u))
         logits, means, log_diagonal = numbers.unbind()
@@ -160,8 +164,9 @@ class Autoregressive(Density):
         self._start(1, (x - shift) @ factor.T, generator_of(seed))
 
     def _start(self, label: int, u: Tensor, generator: torch.Generator) -> None:
-        mixtures = fitted_columns(u, self.components, generator)
-        self.kernels[..., label] = torch.stack(mixtures).transpose(1, 2)
+        logits, means, log_diagonal = (part.T for part in fitted_columns(u, self.components, generator))
+        self.kernels[..., label] = torch.stack([logits, torch.zeros_like(means), log_diagonal])
+        self.centres[..., label] = means
 
 
 def _at_most(x: Tensor, most: Tensor) -> Tensor:
