@@ -197,7 +197,7 @@ class MaskedLayers(nn.Sequential):
 def hidden_layers(
     features: int, hidden: tuple[int, ...], activation: Activation = nn.Tanh, *, layer_norm: bool = False
 ) -> list[nn.Module]:
-    """Give the layers of an ``MLP`` before its last one, which has these arguments.
+    """Return the layers of an ``MLP`` before its last one, which has these arguments.
 
     Example:
         >>> [type(layer).__name__ for layer in hidden_layers(3, (64,), layer_norm=True)]

@@ -15,7 +15,7 @@ __all__ = ["donsker_varadhan", "info_nce", "jensen_shannon", "log_mean_exp", "me
 
 
 def log_mean_exp(scores: Tensor, rows: int | None = None) -> Tensor:
-    r"""Give $\log \frac 1N \sum_i e^{s_{ij}}$ of the columns of scores (N, B): (B,).
+    r"""Return $\log \frac 1N \sum_i e^{s_{ij}}$ of the columns of scores (N, B): (B,).
 
     Args:
         scores: A block of columns, or one column (N,).
@@ -29,7 +29,7 @@ def log_mean_exp(scores: Tensor, rows: int | None = None) -> Tensor:
 
 
 def mean_softplus(scores: Tensor, rows: int | None = None) -> Tensor:
-    r"""Give the mean of $\log(1 + e^{s_{ij}})$ of the columns of scores (N, B): (B,).
+    r"""Return the mean of $\log(1 + e^{s_{ij}})$ of the columns of scores (N, B): (B,).
 
     Example:
         >>> mean_softplus(torch.zeros(4, 1))
@@ -51,7 +51,7 @@ def without(scores: Tensor, first: int) -> Tensor:
 
 
 def donsker_varadhan(joint: Tensor, negative: Tensor) -> Tensor:
-    r"""Give the terms of $\mathbb E_{p(x,y)}[f] - \log \mathbb E_{p(x)p(y)}[e^f] \le I(X; Y)$ (Belghazi et al., 2018).
+    r"""Terms of $\mathbb E_{p(x,y)}[f] - \log \mathbb E_{p(x)p(y)}[e^f] \le I(X; Y)$ (Belghazi et al., 2018).
 
     The logarithm of a mean over finitely many negatives is too small on average, so that the estimate is a lower bound
     for many rows only.
@@ -68,7 +68,7 @@ def donsker_varadhan(joint: Tensor, negative: Tensor) -> Tensor:
 
 
 def nwj(joint: Tensor, negative: Tensor) -> Tensor:
-    r"""Give the terms of $\mathbb E[f] - e^{-1} \mathbb E[e^f] \le I(X; Y)$ (Nguyen, Wainwright & Jordan, 2010).
+    r"""Return the terms of $\mathbb E[f] - e^{-1} \mathbb E[e^f] \le I(X; Y)$ (Nguyen, Wainwright & Jordan, 2010).
 
     Args:
         joint: Scores (N,) of the pairs that came together.
@@ -82,7 +82,7 @@ def nwj(joint: Tensor, negative: Tensor) -> Tensor:
 
 
 def tuba(joint: Tensor, negative: Tensor, baseline: Tensor) -> Tensor:
-    r"""Give the terms of $1 + \mathbb E[f - a(y)] - \mathbb E[e^{f - a(y)}] \le I(X; Y)$ (Poole et al., 2019).
+    r"""Return the terms of $1 + \mathbb E[f - a(y)] - \mathbb E[e^{f - a(y)}] \le I(X; Y)$ (Poole et al., 2019).
 
     Args:
         joint: Scores (N,) of the pairs that came together.
@@ -97,7 +97,7 @@ def tuba(joint: Tensor, negative: Tensor, baseline: Tensor) -> Tensor:
 
 
 def info_nce(joint: Tensor, negative: Tensor) -> Tensor:
-    r"""Give the terms of $\mathbb E[f(x_j, y_j) - \log \frac 1N \sum_i e^{f(x_i, y_j)}] \le I(X; Y)$.
+    r"""Return the terms of $\mathbb E[f(x_j, y_j) - \log \frac 1N \sum_i e^{f(x_i, y_j)}] \le I(X; Y)$.
 
     The mean over the $x_i$ includes $x_j$; no value exceeds $\log N$ (van den Oord et al., 2018).
 
@@ -114,7 +114,7 @@ def info_nce(joint: Tensor, negative: Tensor) -> Tensor:
 
 
 def jensen_shannon(joint: Tensor, negative: Tensor) -> Tensor:
-    r"""Give the terms of $-\mathbb E[\log(1 + e^{-f})] - \mathbb E[\log(1 + e^f)]$: for learning, no bound of I(X; Y).
+    r"""Terms of $-\mathbb E[\log(1 + e^{-f})] - \mathbb E[\log(1 + e^f)]$: for learning, no bound of I(X; Y).
 
     Its best critic is the log-density ratio $\log p(x, y) / p(x) p(y)$ (Song & Ermon, 2020).
 

@@ -22,11 +22,11 @@ class Conditional(nn.Module, ABC):
 
     @abstractmethod
     def log_prob(self, y: Tensor, x: Tensor) -> Tensor:
-        """Give log q(y_i | x_i): (N,)."""
+        """Return log q(y_i | x_i): (N,)."""
 
     @abstractmethod
     def mean_log_prob(self, y: Tensor, x: Tensor) -> Tensor:
-        """Give the mean of log q(y_j | x_i) over all rows j, for each i: (N,)."""
+        """Return the mean of log q(y_j | x_i) over all rows j, for each i: (N,)."""
 
     @abstractmethod
     def start(self, y: Tensor, x: Tensor, generator: torch.Generator) -> None:
@@ -37,7 +37,7 @@ class Conditional(nn.Module, ABC):
         """How to compute log q(y_j | x_i) (N, B) for a slice of rows j, and how many numbers an entry takes."""
 
     def log_mean_prob(self, y: Tensor, x: Tensor) -> Tensor:
-        """Give the logarithm of the mean of q(y_j | x_i) over the rows i other than j, for each j: (N,)."""
+        """Return the logarithm of the mean of q(y_j | x_i) over the rows i other than j, for each j: (N,)."""
         columns, numbers = self._pairs(y, x)
         others = len(x) - 1
         return by_blocks(lambda at: log_mean_exp(without(columns(at), at.start), others), len(y), len(x) * numbers)
@@ -70,7 +70,7 @@ class Regressor(Conditional):
         self.density = make(x_dim, y_dim, _width(hidden, preset), **network)
 
     def log_prob(self, y: Tensor, x: Tensor) -> Tensor:
-        """Give log q(y_i | x_i): (N,)."""
+        """Return log q(y_i | x_i): (N,)."""
         return self.density.evaluate(y, x)
 
     def mean_log_prob(self, y: Tensor, x: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ class Classifier(Conditional):
         self.network = MLP(x_dim, classes, (_width(hidden, preset),), activation, layer_norm=layer_norm)
 
     def log_probs(self, x: Tensor) -> Tensor:
-        """Give log q of every class: (N, classes)."""
+        """Return log q of every class: (N, classes)."""
         return self.network(x).log_softmax(-1)
 
     def frequencies(self, y: Tensor, dtype: torch.dtype) -> Tensor:
@@ -141,7 +141,7 @@ class Classifier(Conditional):
         return nn.functional.one_hot(y, self.classes).to(dtype).mean(0)
 
     def log_prob(self, y: Tensor, x: Tensor) -> Tensor:
-        """Give log q(y_i | x_i): (N,)."""
+        """Return log q(y_i | x_i): (N,)."""
         return self.log_probs(x).gather(-1, y.unsqueeze(-1)).squeeze(-1)
 
     def mean_log_prob(self, y: Tensor, x: Tensor) -> Tensor:

@@ -95,7 +95,7 @@ class Contrastive(MutualInformation):
         """Values (N,) from the scores (N,) of pairs that came together and the log-mean-exp (N,) of the others."""
 
     def _negative(self, x: Tensor, y: Tensor) -> Tensor:
-        """Give the log-mean-exp (N,) over the negatives of each y."""
+        """Return the log-mean-exp (N,) over the negatives of each y."""
         if self.one_negative and self.training and torch.is_grad_enabled():
             return self.critic(shuffled(x), y)
         return self._reduced(x, y, bounds.log_mean_exp)

@@ -178,12 +178,12 @@ class Pairs(Linear):
         self.x_dim = x_dim
 
     def features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Give what a row of x (N, x_dim) and one of y (M, y_dim) bring along: (N, h) and (M, h)."""
+        """Return what a row of x (N, x_dim) and one of y (M, y_dim) bring along: (N, h) and (M, h)."""
         weight, bias = self.weight.to(x.dtype), self.bias.to(x.dtype)
         return nn.functional.linear(x, weight[:, : self.x_dim], bias), y @ weight[:, self.x_dim :].T
 
     def join(self, u: Tensor, v: Tensor) -> Tensor:
-        """Give the output (..., out) of pairs of features; it is new and may be overwritten."""
+        """Return the output (..., out) of pairs of features; it is new and may be overwritten."""
         return u + v
 
 
@@ -213,13 +213,13 @@ class NormedPairs(Pairs):
         return super().forward(self.norm(x))
 
     def features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Give projections, then each side's part of the variance and its mean in units of it: (N, h), (M, h)."""
+        """Return projections, then each side's part of the variance and its mean in units of it: (N, h), (M, h)."""
         weight = (self.weight * self.norm.weight).to(x.dtype)
         weight = weight - weight.mean(1, keepdim=True)
         return self._side(x, weight[:, : self.x_dim]), self._side(y, weight[:, self.x_dim :])
 
     def join(self, u: Tensor, v: Tensor) -> Tensor:
-        """Give the output (..., out) of pairs of features; it is new and may be overwritten."""
+        """Return the output (..., out) of pairs of features; it is new and may be overwritten."""
         variance = u[..., -2] + v[..., -2] + (u[..., -1] - v[..., -1]).square()
         bias = nn.functional.linear(self.norm.bias, self.weight, self.bias).to(u.dtype)
         return (u[..., :-2] + v[..., :-2]) * (variance + self.norm.eps).rsqrt().unsqueeze(-1) + bias

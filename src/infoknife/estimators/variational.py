@@ -190,7 +190,7 @@ class VUB(MutualInformation):
 
     @staticmethod
     def of_posterior(mu: Tensor, log_var: Tensor) -> Tensor:
-        r"""Give the mean of $\frac 12 \sum_k (\mu_k^2 + \sigma_k^2 - 1 - \log \sigma_k^2)$ in nats: a scalar.
+        r"""Return the mean of $\frac 12 \sum_k (\mu_k^2 + \sigma_k^2 - 1 - \log \sigma_k^2)$ in nats: a scalar.
 
         An upper bound of the information that $x \sim \mathcal N(\mu, \sigma^2)$ has about what it encodes.
 
