@@ -72,7 +72,11 @@ def test_processes_do_not_change_the_numbers(run: Run, known: Path) -> None:
 def test_no_process_is_left_behind(known: Path, signum: int) -> None:
     command = [sys.executable, "-c", "from infoknife.cli import app; app()", "mi", str(known), "--all", "--jobs", "2"]
     with subprocess.Popen(
-        [*command, "--effort", "thorough"], stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*command, "--effort", "thorough"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
     ) as process:
         while process.poll() is None and len(_session(process.pid)) < 4:  # itself, a tracker and two workers
             time.sleep(0.1)
