@@ -76,7 +76,7 @@ def test_no_process_is_left_behind(known: Path, signum: int) -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # jobs in the background ignore it
     ) as process:
         while process.poll() is None and len(_session(process.pid)) < 4:  # itself, a tracker and two workers
             time.sleep(0.1)
