@@ -6,8 +6,8 @@ import torch
 
 from benchmarks.rows import Bar, Row
 from benchmarks.timing import best
-from infoknife.applications.domain_adaptation import Domain, Images, Settings
-from infoknife.applications.domain_adaptation.train import Adapting
+from infoknife.paper.applications.domain_adaptation import Domain, Images, Settings
+from infoknife.paper.applications.domain_adaptation.train import Adapting
 
 BLOCK = 32  # steps that are timed together: some of the estimator's work is done every few
 IMAGES, CLASSES = 512, 10

@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.rows import Bar, Row
 from benchmarks.timing import best
-from infoknife.applications.ib_text import Bottleneck, BottleneckConfig, Settings
+from infoknife.paper.applications.ib_text import Bottleneck, BottleneckConfig, Settings
 
 BATCHES = 4  # that are timed together
 HIDDEN = 384

@@ -51,8 +51,7 @@ MAY_IMPORT = {
     },
     "scikit_learn": {"torch", "numpy", "measure", "inputs"},
     "leakage": {"torch", "numpy", "measure", "files", "inputs"},
-    "applications": {"torch", "numpy", "inputs", "atomic", "files", PUBLIC},
-    "experiments": {
+    "paper": {
         "torch",
         "numpy",
         "filelock",
@@ -60,10 +59,11 @@ MAY_IMPORT = {
         "estimators",
         "tasks",
         "training",
+        "files",
         "inputs",
-        "applications",
         "atomic",
         "_version",
+        PUBLIC,
     },
 }
 EXTRAS = {
@@ -71,7 +71,7 @@ EXTRAS = {
     "integrations": {"lightning", "transformers"},
 }  # libraries without which a room cannot be imported
 MODULE_EXTRAS = {
-    "applications/ib_text/model.py": {"transformers"},
+    "paper/applications/ib_text/model.py": {"transformers"},
 }  # modules of other rooms that are imported only where such a library is asked for
 EVERYTHING = CORE | MAY_IMPORT.keys() | {PUBLIC, "cli"}
 MAY_IMPORT |= {"cli": EVERYTHING, PUBLIC: EVERYTHING}

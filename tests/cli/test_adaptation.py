@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from infoknife.applications.domain_adaptation import load_model
 from infoknife.cli import app
-from infoknife.experiments import Outcome, read_records
-from infoknife.experiments.paper import adaptation
-from infoknife.experiments.trial import Arguments, Desk
-from tests.applications.domain_adaptation.images import images
+from infoknife.paper.applications.domain_adaptation import load_model
+from infoknife.paper.experiments import Outcome, read_records
+from infoknife.paper.experiments.paper import adaptation
+from infoknife.paper.experiments.trial import Arguments, Desk
+from tests.paper.applications.domain_adaptation.images import images
 
 SMALL = {"steps": 4, "every": 2, "channels": 4, "size": 8, "batch-size": 8, "preset": "quick", "threads": 1}
 
@@ -80,7 +80,7 @@ def test_the_same_command_again_reads_the_record(data: Path, monkeypatch: pytest
 
 def test_an_interrupted_run_goes_on(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = train(data, method="doe", out=data.parent / "whole")
-    from infoknife.applications.domain_adaptation import train as training
+    from infoknife.paper.applications.domain_adaptation import train as training
 
     look, looks = training.Adapting.look, []
 

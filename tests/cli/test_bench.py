@@ -6,7 +6,7 @@ from typer.testing import CliRunner, Result
 
 from infoknife.cli.bench import bench as command
 from infoknife.cli.report import report
-from infoknife.experiments import bench, read_records
+from infoknife.paper.experiments import bench, read_records
 
 app = typer.Typer()
 app.command("bench")(command)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from infoknife.applications import fair_text
-from infoknife.applications.fair_text import Learned, Settings
 from infoknife.cli import app
-from infoknife.experiments import read_records
-from tests.applications.fair_text.tables import SECRET, cells, write
+from infoknife.paper.applications import fair_text
+from infoknife.paper.applications.fair_text import Learned, Settings
+from infoknife.paper.experiments import read_records
+from tests.paper.applications.fair_text.tables import SECRET, cells, write
 
 RESULTS = {
     **{"main_accuracy": 0.8312, "majority": 0.5, "private_accuracy": 0.5123, "private_chance": 0.5, "probe": "linear"},

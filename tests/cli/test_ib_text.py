@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from infoknife.applications import ib_text, pretrained
-from infoknife.applications.ib_text import Settings
-from infoknife.applications.ib_text.train import Tuned
 from infoknife.cli import app
-from infoknife.experiments import read_records
-from infoknife.experiments.paper import ib_text as table2
-from tests.applications.ib_text.sentences import SECRET, pairs, write
+from infoknife.paper.applications import ib_text, pretrained
+from infoknife.paper.applications.ib_text import Settings
+from infoknife.paper.applications.ib_text.train import Tuned
+from infoknife.paper.experiments import read_records
+from infoknife.paper.experiments.paper import ib_text as table2
+from tests.paper.applications.ib_text.sentences import SECRET, pairs, write
 
 RESULTS: dict[str, Any] = {
     **{"f1": 0.8912, "accuracy": 0.8456, "score": 0.8684, "calibration_error": 0.0321},

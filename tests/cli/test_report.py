@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from infoknife.cli.report import report
-from tests.experiments.record_factory import Record, bench, entropies
+from tests.paper.experiments.record_factory import Record, bench, entropies
 
 app = typer.Typer()
 app.command()(report)

@@ -13,9 +13,9 @@ import typer
 from typer.testing import CliRunner, Result
 
 from infoknife.cli.reproduce import reproduce
-from infoknife.experiments import Outcome, Store, Trial, read_records, select
-from infoknife.experiments.trial import Arguments, Watch
-from tests.experiments.tiny import fail, install, succeed, tiny
+from infoknife.paper.experiments import Outcome, Store, Trial, read_records, select
+from infoknife.paper.experiments.trial import Arguments, Watch
+from tests.paper.experiments.tiny import fail, install, succeed, tiny
 
 app = typer.Typer()
 app.command()(reproduce)

@@ -6,8 +6,8 @@ from rich.console import Console
 
 from infoknife.cli import trials as module
 from infoknife.cli.trials import Display, seconds_left
-from infoknife.experiments import Store, Trial, run
-from tests.experiments.tiny import install, tiny
+from infoknife.paper.experiments import Store, Trial, run
+from tests.paper.experiments.tiny import install, tiny
 
 
 def trial(method: str, seed: int = 0, steps: int = 100) -> Trial:

@@ -9,7 +9,7 @@ from infoknife.cli.messages import fail
 from infoknife.cli.training import run_in_sight
 
 if TYPE_CHECKING:
-    from infoknife.experiments import Trial
+    from infoknife.paper.experiments import Trial
 
 __all__ = ["domain_adaptation"]
 
@@ -69,8 +69,8 @@ def domain_adaptation(
 
 
 def _trial(preset: str, source: str, target: str, method: str, seed: int, changes: dict[str, Any]) -> "Trial":
-    from infoknife.applications.domain_adaptation import Settings
-    from infoknife.experiments import Trial
+    from infoknife.paper.applications.domain_adaptation import Settings
+    from infoknife.paper.experiments import Trial
 
     try:
         settings = Settings.preset(preset, source, target, method, seed, **changes)

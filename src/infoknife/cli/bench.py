@@ -13,8 +13,8 @@ from infoknife.cli.trials import numbers, run_all
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from infoknife.experiments import Trial
-    from infoknife.experiments.summary import Record
+    from infoknife.paper.experiments import Trial
+    from infoknife.paper.experiments.summary import Record
 
 __all__ = ["bench"]
 
@@ -36,7 +36,7 @@ def bench(
     Every trial has n samples: most to learn from, a tenth to stop by, a fifth to measure on. It leaves one record in
     the folder; `infoknife report` turns the folder into tables, figures and a page.
     """
-    from infoknife.experiments import Store
+    from infoknife.paper.experiments import Store
 
     try:
         trials = _selected(preset, tasks, methods, n, seeds)
@@ -49,7 +49,7 @@ def bench(
 
 def _selected(preset: str, tasks: str | None, methods: str | None, n: str | None, seeds: str | None) -> "list[Trial]":
     from infoknife import tasks as catalogue
-    from infoknife.experiments.bench import trials
+    from infoknife.paper.experiments.bench import trials
 
     wanted = None
     if tasks is not None:
@@ -71,7 +71,7 @@ def _sizes(text: str | None) -> list[int] | None:
 def _print(records: "Sequence[Record]") -> None:
     from rich.console import Console
 
-    from infoknife.experiments.summary import by, kind
+    from infoknife.paper.experiments.summary import by, kind
 
     console = Console()
     for name, part in by(records, kind).items():
@@ -80,8 +80,8 @@ def _print(records: "Sequence[Record]") -> None:
 
 
 def _by_method(kind: str, records: "Sequence[Record]") -> "Table":
-    from infoknife.experiments.report.words import method, number
-    from infoknife.experiments.summary import by, failed, in_order, mean_absolute_errors, method_of
+    from infoknife.paper.experiments.report.words import method, number
+    from infoknife.paper.experiments.summary import by, failed, in_order, mean_absolute_errors, method_of
 
     means = mean_absolute_errors(records, "n")
     sizes = sorted({record["arguments"]["n"] for record in records})
@@ -99,7 +99,7 @@ def _gradient_errors(records: "Iterable[Record]") -> dict[str, float]:
     """The mean |error| of the derivative by method, where its truth is known."""
     from statistics import fmean
 
-    from infoknife.experiments.summary import by, failed, method_of
+    from infoknife.paper.experiments.summary import by, failed, method_of
 
     known = [record for record in records if not failed(record) and "gradient_error" in record["results"]]
     groups = by(known, method_of).items()
@@ -107,7 +107,7 @@ def _gradient_errors(records: "Iterable[Record]") -> dict[str, float]:
 
 
 def _by_task(kind: str, records: "Sequence[Record]") -> "Table":
-    from infoknife.experiments.report.words import method, number
+    from infoknife.paper.experiments.report.words import method, number
 
     table = _table(f"{kind}, by task: mean |error|", "task", ["KNIFE", "best"], "method")
     for task, errors in _errors_by_task(records):
@@ -118,7 +118,7 @@ def _by_task(kind: str, records: "Sequence[Record]") -> "Table":
 
 
 def _errors_by_task(records: "Sequence[Record]") -> "Iterator[tuple[str, dict[str, float]]]":
-    from infoknife.experiments.summary import mean_absolute_errors
+    from infoknife.paper.experiments.summary import mean_absolute_errors
 
     means = mean_absolute_errors(records, "task")
     for task in dict.fromkeys(record["arguments"]["task"] for record in records):

@@ -12,7 +12,7 @@ from infoknife.cli.messages import fail
 from infoknife.cli.training import run_in_sight
 
 if TYPE_CHECKING:
-    from infoknife.experiments import Trial
+    from infoknife.paper.experiments import Trial
 
 __all__ = ["fair_text"]
 
@@ -86,7 +86,7 @@ def fair_text(
 
 def _wrong(corpus: str | None, given: Mapping[str, Any], data: Path | None, hub: str | None) -> str | None:
     """What is wrong with the way in which a corpus is named, if anything is."""
-    from infoknife.applications.fair_text import CORPORA
+    from infoknife.paper.applications.fair_text import CORPORA
 
     flags, names = ", ".join(f"--{name}" for name in given), ", ".join(CORPORA)
     table = data is not None or hub is not None
@@ -123,8 +123,8 @@ def _wrong(corpus: str | None, given: Mapping[str, Any], data: Path | None, hub:
 
 def _trial(preset: str, corpus: str, method: str, seed: int, data: Path | None, changes: dict[str, Any]) -> "Trial":
     """The run; where it is the user's own table, what is in it is part of what the run is."""
-    from infoknife.applications.fair_text import Settings
-    from infoknife.experiments import Trial
+    from infoknife.paper.applications.fair_text import Settings
+    from infoknife.paper.experiments import Trial
 
     try:
         settings = Settings.preset(preset, corpus, method, seed, **changes)

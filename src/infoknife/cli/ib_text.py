@@ -12,7 +12,7 @@ from infoknife.cli.messages import fail
 from infoknife.cli.training import run_in_sight
 
 if TYPE_CHECKING:
-    from infoknife.experiments import Trial
+    from infoknife.paper.experiments import Trial
 
 __all__ = ["ib_text"]
 
@@ -97,8 +97,8 @@ def ib_text(
 
 def _wrong(task: str | None, flags: list[str], data: Path | None, hub: str | None) -> str | None:
     """What is wrong with the way in which a task is named, if anything is."""
-    from infoknife.applications.ib_text import TASKS
-    from infoknife.applications.ib_text.tasks import key
+    from infoknife.paper.applications.ib_text import TASKS
+    from infoknife.paper.applications.ib_text.tasks import key
 
     names, columns = ", ".join(TASKS), ", ".join(flags)
     rules = (
@@ -134,9 +134,9 @@ def _trial(
     preset: str, task: str | None, method: str, seed: int, data: Path | None, changes: dict[str, Any], absent: list[str]
 ) -> "Trial":
     """The run; where it is the user's own table, what is in it is part of what the run is."""
-    from infoknife.applications.ib_text import Settings
-    from infoknife.applications.ib_text.tasks import key
-    from infoknife.experiments import Trial
+    from infoknife.paper.applications.ib_text import Settings
+    from infoknife.paper.applications.ib_text.tasks import key
+    from infoknife.paper.experiments import Trial
 
     settings = Settings.preset(preset, "own" if task is None else key(task), method, seed, **changes)
     gone: dict[str, Any] = dict.fromkeys(absent)

@@ -12,7 +12,7 @@ from infoknife.cli.messages import cannot_write, fail, require_matplotlib
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from infoknife.experiments.report import Verdict
+    from infoknife.paper.experiments.report import Verdict
 
 __all__ = ["report"]
 
@@ -27,7 +27,7 @@ def report(
     can be reported again.
     """
     require_matplotlib("report")
-    from infoknife.experiments.report import verdicts, write
+    from infoknife.paper.experiments.report import verdicts, write
 
     records, out = _records(folder), out or folder / "report"
     try:
@@ -38,7 +38,7 @@ def report(
 
 
 def _records(folder: Path) -> list[dict[str, Any]]:
-    from infoknife.experiments.store import read_records
+    from infoknife.paper.experiments.store import read_records
 
     if not folder.is_dir():
         raise fail("report", f"there is no folder {folder}; give the one that `infoknife reproduce` wrote")
@@ -70,7 +70,7 @@ def _table(judgements: "Iterable[Verdict]") -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from infoknife.experiments.report import words
+    from infoknife.paper.experiments.report import words
 
     table = Table(title="Verdicts", box=SIMPLE_HEAD, title_justify="left")
     for name in ("experiment", "preset", "method", "verdict"):

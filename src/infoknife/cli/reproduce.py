@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from rich.table import Table as RichTable
 
-    from infoknife.experiments.report.tables import Table
-    from infoknife.experiments.summary import Record
+    from infoknife.paper.experiments.report.tables import Table
+    from infoknife.paper.experiments.summary import Record
 
 __all__ = ["reproduce"]
 
@@ -43,7 +43,7 @@ def reproduce(
 
     Every trial leaves one record in the folder; `infoknife report` turns the folder into tables, figures and a page.
     """
-    from infoknife import experiments
+    from infoknife.paper import experiments
 
     if not name:
         _list()
@@ -84,8 +84,8 @@ def _print(records: "Sequence[Record]") -> None:
     """Print our numbers beside the paper's, where an experiment has tables that say it all."""
     from rich.console import Console
 
-    from infoknife.experiments.report import adaptation, contents, fair_text, ib_text
-    from infoknife.experiments.summary import by
+    from infoknife.paper.experiments.report import adaptation, contents, fair_text, ib_text
+    from infoknife.paper.experiments.summary import by
 
     tables: dict[str, Callable[[Sequence[Record]], Iterable[Table]]] = {
         **dict.fromkeys(("table1", "fig2-triangle8", "triangle20"), lambda own: [contents.error_means(own)]),
@@ -114,8 +114,8 @@ def _rich(table: "Table") -> "RichTable":
 
 
 def _list() -> None:
-    from infoknife import experiments
-    from infoknife.experiments.catalogue import EXPERIMENTS, GROUPS
+    from infoknife.paper import experiments
+    from infoknife.paper.experiments.catalogue import EXPERIMENTS, GROUPS
 
     width = max(map(len, experiments.names()))
     for experiment in EXPERIMENTS.values():

@@ -87,7 +87,7 @@ def _with_truths(found: "list[Task]") -> "list[tuple[Task, float]]":
     from rich.console import Console
     from rich.progress import Progress
 
-    from infoknife.experiments.bench import truth_of
+    from infoknife.paper.experiments.bench import truth_of
 
     console, begin = Console(stderr=True), time.monotonic()
     progress = Progress(console=console, transient=True, redirect_stdout=False, disable=not console.is_terminal)
@@ -140,7 +140,7 @@ def _symbol(task: "Task") -> str:
 
 
 def _about(task: "Task") -> Iterator[str]:
-    from infoknife.experiments.bench import truth_of
+    from infoknife.paper.experiments.bench import truth_of
 
     yield task.name
     yield f"  {task.description}"

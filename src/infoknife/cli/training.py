@@ -14,7 +14,7 @@ from infoknife.cli.messages import cannot_write, fail
 from infoknife.cli.trials import check_data, check_device
 
 if TYPE_CHECKING:
-    from infoknife.experiments import Trial
+    from infoknife.paper.experiments import Trial
 
 __all__ = ["run_in_sight"]
 
@@ -40,8 +40,8 @@ def run_in_sight(
         threads: Of torch; 0 for one on every core.
         tensorboard: Whether curves go to ``tensorboard`` in the trial's folder.
     """
-    from infoknife.experiments import Store
-    from infoknife.experiments.runner import run_trial
+    from infoknife.paper.experiments import Store
+    from infoknife.paper.experiments.runner import run_trial
 
     check_data(command, [trial], data)
     check_device(command, device)

@@ -15,8 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from infoknife.cli.messages import cannot_write, fail
 
 if TYPE_CHECKING:
-    from infoknife.experiments import Store, Trial
-    from infoknife.experiments.store import Record
+    from infoknife.paper.experiments import Store, Trial
+    from infoknife.paper.experiments.store import Record
 
 __all__ = ["Display", "check_data", "check_device", "numbers", "run_all", "seconds_left"]
 
@@ -54,7 +54,7 @@ def run_all(
 
 def check_data(command: str, trials: "Iterable[Trial]", data: Path | None) -> None:
     """Stop before any work if a trial's data are not there."""
-    from infoknife.experiments import get
+    from infoknife.paper.experiments import get
 
     try:
         for trial in trials:
@@ -100,7 +100,7 @@ def _prepared(command: str, store: "Store", trials: "list[Trial]", retry: bool) 
 
 
 def _run(command: str, trials: "list[Trial]", store: "Store", jobs: int, **where: Any) -> None:
-    from infoknife.experiments import run
+    from infoknife.paper.experiments import run
 
     try:
         with Display(trials, store, jobs) as display:

@@ -1,0 +1,1 @@
+"""What reproduces and extends the paper, with the library's public names: its experiments and its applications."""

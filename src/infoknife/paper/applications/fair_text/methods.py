@@ -1,0 +1,85 @@
+"""What keeps the features free of the private attribute: nothing, or an estimate of their information."""
+
+from abc import ABC, abstractmethod
+from typing import final
+
+from torch import Tensor
+
+from infoknife import Regularizer, annealed, mi
+from infoknife.paper.applications.fair_text.settings import Settings
+from infoknife.paper.applications.term import Term
+
+__all__ = ["Hidden", "Method", "Open", "make"]
+
+START = 0.1  # of the weight, where the multiplier of a limit begins: a limit that is not kept yet counts eleven times
+
+
+class Method(Term, ABC):
+    """A term for the loss of the encoder."""
+
+    @abstractmethod
+    def forward(self, z: Tensor, s: Tensor) -> Tensor:
+        """Give the term, a scalar.
+
+        Args:
+            z: Features (N, d).
+            s: Private classes (N,).
+        """
+
+    def measure(self, z: Tensor, s: Tensor) -> float | None:
+        """Give the information of features of other texts by the estimator as it is, in nats; None without one."""
+        return None
+
+
+@final
+class Open(Method):
+    """No term: what an encoder leaks that nobody keeps from it."""
+
+    def forward(self, z: Tensor, s: Tensor) -> Tensor:
+        """Give zero."""
+        return z.new_zeros(())
+
+
+@final
+class Hidden(Method):
+    r"""The term $\lambda I(\Phi(X); S)$ of ``eq:all_loss``, or one that keeps the information at most somewhere.
+
+    The estimator learns by Algorithm 1, a gradient step beside each of the encoder's; or it is fitted anew in closed
+    form at times, to features of a few thousand training texts, so that it never lags behind.
+
+    Args:
+        settings: Those of the run.
+        classes: Number of private classes.
+    """
+
+    def __init__(self, settings: Settings, classes: int) -> None:
+        super().__init__()
+        self.settings = settings
+        weight: float | annealed = settings.weight
+        if settings.at_most is not None:
+            weight = START * settings.weight
+        elif settings.ramp > 0:
+            weight = annealed(settings.weight, max(1, int(settings.ramp * settings.steps)))
+        self.regularizer = Regularizer(
+            mi(settings.method, settings.features, y_classes=classes, **settings.estimator),
+            lr=settings.estimator_lr,
+            weight=weight,
+            at_most=settings.at_most,
+            warn=False,  # the record says it
+            seed=settings.seed,
+        )
+
+    def forward(self, z: Tensor, s: Tensor) -> Tensor:
+        """Let the estimator learn, and give the term."""
+        self.regularizer.step(z, s)
+        term: Tensor = self.regularizer(z, s)
+        return term
+
+    def measure(self, z: Tensor, s: Tensor) -> float | None:
+        """Give the estimate for rows z and s."""
+        return self.regularizer.measure(z, s)
+
+
+def make(settings: Settings, classes: int) -> Method:
+    """Make the method that settings name, for so many private classes."""
+    return Open() if settings.method == "none" else Hidden(settings, classes)

@@ -1,0 +1,292 @@
+"""The bottleneck over a pretrained encoder, as a model of Hugging Face's kind."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, final
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, layer_norm, mse_loss
+from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
+from transformers.utils.generic import ModelOutput
+
+from infoknife.paper.applications.ib_text.layers import freeze, upper_only
+from infoknife.paper.applications.ib_text.methods import Compression
+from infoknife.paper.applications.pretrained import encoder_of, located
+
+__all__ = ["Bottleneck", "BottleneckConfig", "BottleneckOutput"]
+
+LEAST, MOST = -12.0, 4.0  # of the log-variances
+
+
+@final
+class BottleneckConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
+    r"""What a bottleneck is made of.
+
+    Args:
+        encoder: The configuration of the encoder.
+        method: ``"none"``, or what ``Compression`` knows.
+        bottleneck: Dimension K of z.
+        samples: Of the posterior for each text, in training.
+        noise: Standard deviation of the posterior before training.
+        weight: $\lambda$.
+        ramp_steps: Batches over which $\lambda$ rises from zero.
+        layers: Upper layers of the encoder that learn; all if None.
+        pooling: What of the states are the features: their ``"mean"``, the ``"first"``, or for a ``"pair"`` of texts
+            their mean q beside the distances and products of the texts' own means u and v, $(q, |u - v|, u v) / 2$,
+            each of q, u and v standardised.
+        dropout: Of the encoder.
+        shift: Regression: the mean of the targets.
+        scale: Regression: their standard deviation, in which the loss is measured.
+        estimator: Options of ``mi``.
+        seed: Of the estimator's start.
+        **others: ``num_labels``, ``id2label``, ``problem_type`` and what else Hugging Face's configurations take.
+    """
+
+    model_type = "infoknife-bottleneck"
+    keys_to_ignore_at_inference = ["mean", "log_variance", "information"]  # noqa: RUF012, predictions are the logits
+
+    def __init__(
+        self,
+        encoder: Mapping[str, Any] | None = None,
+        method: str = "knife",
+        bottleneck: int = 144,
+        samples: int = 5,
+        noise: float = 0.5,
+        weight: float = 1e-2,
+        ramp_steps: int = 0,
+        layers: int | None = None,
+        pooling: str = "mean",
+        dropout: float = 0.0,
+        shift: float = 0.0,
+        scale: float = 1.0,
+        estimator: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        **others: Any,
+    ) -> None:
+        self.encoder = dict(encoder or {})
+        self.method, self.bottleneck, self.samples, self.noise = method, bottleneck, samples, noise
+        self.weight, self.ramp_steps, self.layers, self.pooling = weight, ramp_steps, layers, pooling
+        self.dropout, self.shift, self.scale = dropout, shift, scale
+        self.estimator, self.seed = dict(estimator or {}), seed
+        super().__init__(**others)
+
+
+@dataclass
+class BottleneckOutput(ModelOutput):
+    """What the model gives.
+
+    Args:
+        loss: To be minimised, if labels were given.
+        logits: Of classes (N, C), or the values (N, 1) of a regression in the units of its targets.
+        mean: Of the posterior (N, K); None without a bottleneck.
+        log_variance: Of the posterior (N, K).
+        information: The estimate of I(Z; X) in nats, in training.
+    """
+
+    loss: Tensor | None = None
+    logits: Tensor | None = None
+    mean: Tensor | None = None
+    log_variance: Tensor | None = None
+    information: Tensor | None = None
+
+
+@final
+class Bottleneck(PreTrainedModel):
+    r"""An encoder, the posterior $z \sim \mathcal N(\mu(x), \mathrm{diag}\, \sigma^2(x))$, and a linear head.
+
+    In training the loss is ``eq:bottleneck``: the head's cross-entropy or squared error over samples of z, which bounds
+    $-I(Z; Y)$, plus $\lambda\, I(Z; X)$ by ``method``, plus the estimator's own loss, so that one optimiser moves all
+    (joint update). In evaluation z is its mean. With ``method="none"`` the head sees the encoder's features.
+
+    Mean and variance are networks of widths $(3 H + K) / 4$ and $(H + K) / 2$ for an encoder of width H
+    (``tab:architecture_vibert``).
+    """
+
+    config_class = BottleneckConfig
+    base_model_prefix = "bottleneck"
+    accepts_loss_kwargs = False  # so that Trainer divides the loss by the batches that it gathers
+    calls: Tensor
+
+    def __init__(self, config: BottleneckConfig) -> None:
+        super().__init__(config)
+        make: Any = AutoModel.from_config
+        self.encoder = make(AutoConfig.for_model(**config.encoder))
+        self._prepare()
+        H, K = int(self.encoder.config.hidden_size), config.bottleneck
+        F = 3 * H if config.pooling == "pair" else H
+        self.plain = config.method == "none"
+        if not self.plain:
+            self.mean, self.log_variance = _mlp(F, H, K), _mlp(F, H, K)
+            self.compression = Compression(config.method, K, F, config.estimator, config.seed)
+        self.head = nn.Linear(F if self.plain else K, int(config.num_labels or 2))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.long))  # batches that were trained on
+        self.post_init()  # type: ignore[no-untyped-call]
+
+    @classmethod
+    def over(cls, name: str, *, layers: int | None = None, **options: Any) -> Self:
+        """Put a new bottleneck over a pretrained encoder.
+
+        Args:
+            name: ``"minilm"``, a folder, or a name on the hub.
+            layers: Upper layers that learn; all if None.
+            **options: Of ``BottleneckConfig``, with ``num_labels`` and, for numbers, ``problem_type="regression"``.
+        """
+        encoder = encoder_of(name)
+        config = BottleneckConfig(encoder=encoder.config.to_dict(), layers=layers, **options)
+        config.encoder_name = Path(located(name)).name if name != "minilm" else "all-MiniLM-L6-v2"
+        model = cls(config)
+        model.encoder = encoder
+        model._prepare()
+        if not model.plain:
+            *_, last = model.log_variance.parameters()
+            nn.init.constant_(last, 2 * math.log(config.noise))  # a bias; the weights are small
+        return model
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        labels: Tensor | None = None,
+        states: Tensor | None = None,
+        segments: Tensor | None = None,
+        **_: Any,
+    ) -> BottleneckOutput:
+        """Classify texts, or give their values; with labels also the loss.
+
+        Args:
+            input_ids: Codes (N, L).
+            attention_mask: Which of them are text (N, L).
+            token_type_ids: Which text they belong to (N, L).
+            labels: Classes (N,) int64, or values (N,).
+            states: Instead of codes, what the layers that do not learn have made of them (N, L, H).
+            segments: Which text they belong to (N, L), 0 or 1, for features of a pair; ``token_type_ids`` if not given.
+        """
+        features = self.features(input_ids, attention_mask, token_type_ids, states, segments)
+        if self.plain:
+            logits = self.head(features)
+            return BottleneckOutput(self._task_loss(logits[None], labels), self._in_units(logits))
+        mean, log_variance = self.mean(features), self.log_variance(features).clamp(LEAST, MOST)
+        if not self.training:
+            logits = self.head(mean)
+            return BottleneckOutput(self._task_loss(logits[None], labels), self._in_units(logits), mean, log_variance)
+        z = self.sample(mean, log_variance)  # S N K
+        logits = self.head(z)
+        loss = self._task_loss(logits, labels)
+        if loss is None:
+            return BottleneckOutput(None, self._in_units(logits.mean(0)), mean, log_variance)
+        terms = self.compression(z[0].float(), torch.cat([mean, log_variance], -1).float(), features.float())
+        loss = loss + self._weight() * terms.information + terms.estimator
+        return BottleneckOutput(loss, self._in_units(logits.mean(0)), mean, log_variance, terms.information.detach())
+
+    def features(
+        self,
+        input_ids: Tensor | None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        states: Tensor | None = None,
+        segments: Tensor | None = None,
+    ) -> Tensor:
+        """Give the features (N, H), or (N, 3 H) of a pair."""
+        if states is not None:
+            with upper_only(self.encoder, self.config.layers):
+                found = self.encoder(inputs_embeds=states, attention_mask=attention_mask).last_hidden_state
+        else:
+            types = {} if token_type_ids is None else {"token_type_ids": token_type_ids}
+            found = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **types).last_hidden_state
+        if self.config.pooling == "first":
+            return found[:, 0]
+        mask = torch.ones_like(found[..., 0]) if attention_mask is None else attention_mask
+        if self.config.pooling == "mean":
+            return _mean(found, mask)
+        which = token_type_ids if segments is None else segments
+        if which is None:
+            raise ValueError(
+                "segments is missing; expected which text each token belongs to (N, L), 0 or 1, for features of a "
+                "pair. Give them, or token_type_ids, or make the model with pooling='mean'"
+            )
+        q, u, v = (_standard(_mean(found, mask * part)) for part in (torch.ones_like(which), which == 0, which == 1))
+        return torch.cat([q, (u - v).abs(), u * v], -1) / 2
+
+    def sample(self, mean: Tensor, log_variance: Tensor) -> Tensor:
+        """Draw from posteriors with means and log-variances (N, K): (samples, N, K)."""
+        noise = torch.randn(self.config.samples, *mean.shape, device=mean.device, dtype=mean.dtype)
+        return mean + (0.5 * log_variance).exp() * noise
+
+    def values(self, z: Tensor) -> Tensor:
+        """Give logits (N, C), or values (N, 1) in the units of the targets, of z (N, K)."""
+        return self._in_units(self.head(z))
+
+    @property
+    def regression(self) -> bool:
+        """Whether the head gives a value."""
+        return bool(self.config.problem_type == "regression")
+
+    def parameter_groups(self, lr: float, head_lr: float, estimator_lr: float | None = None) -> list[dict[str, Any]]:
+        """Give what learns for an optimiser: the encoder, what is new, and the estimator."""
+        groups = [] if self.plain else self.compression.parameter_groups(estimator_lr)
+        others = {id(parameter) for group in groups for parameter in group["params"]}
+        encoder = [parameter for parameter in self.encoder.parameters() if parameter.requires_grad]
+        others |= {id(parameter) for parameter in self.encoder.parameters()}
+        new = [parameter for parameter in self.parameters() if id(parameter) not in others]
+        return [{"params": encoder, "lr": lr}, {"params": new, "lr": head_lr}, *groups]
+
+    @classmethod
+    def from_pretrained(cls, *args: Any, **options: Any) -> Any:
+        """Load what ``save_pretrained`` has left; layers that did not learn stay so."""
+        found: Any = super().from_pretrained(*args, **options)
+        (found[0] if isinstance(found, tuple) else found)._prepare()
+        return found
+
+    def _prepare(self) -> None:
+        """Set the dropout of the encoder, and which of its layers learn."""
+        for part in self.encoder.modules():
+            if isinstance(part, nn.Dropout):
+                part.p = self.config.dropout
+        if self.config.layers is not None:
+            freeze(self.encoder, self.config.layers)
+
+    def _weight(self) -> float:
+        """Count a batch, and give the weight that it has."""
+        self.calls = self.calls + 1
+        part = min(1.0, int(self.calls) / self.config.ramp_steps) if self.config.ramp_steps else 1.0
+        return float(self.config.weight * part)
+
+    def _task_loss(self, logits: Tensor, labels: Tensor | None) -> Tensor | None:
+        """The mean over samples, of logits (S, N, C)."""
+        if labels is None:
+            return None
+        if self.regression:
+            targets = (labels.to(logits.dtype) - self.config.shift) / self.config.scale
+            return mse_loss(logits.squeeze(-1), targets.expand(len(logits), -1))
+        return cross_entropy(logits.flatten(0, 1), labels.repeat(len(logits)))
+
+    def _in_units(self, logits: Tensor) -> Tensor:
+        return logits * self.config.scale + self.config.shift if self.regression else logits
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """Leave every layer as torch starts it."""
+
+
+def _mean(states: Tensor, mask: Tensor) -> Tensor:
+    """The mean (N, H) of states (N, L, H) where the mask (N, L) is one."""
+    weights = mask.to(states.dtype).unsqueeze(-1)
+    return (states * weights).sum(1) / weights.sum(1).clamp_min(1.0)
+
+
+def _standard(x: Tensor) -> Tensor:
+    return layer_norm(x, x.shape[-1:])
+
+
+def _mlp(F: int, H: int, K: int) -> nn.Sequential:
+    """From F features to K numbers, for an encoder of width H."""
+    wide, narrow = (3 * H + K) // 4, (H + K) // 2
+    layers = nn.Linear(F, wide), nn.ReLU(), nn.Linear(wide, narrow), nn.ReLU(), nn.Linear(narrow, K)
+    return nn.Sequential(*layers)
+
+
+AutoConfig.register(BottleneckConfig.model_type, BottleneckConfig)
+AutoModel.register(BottleneckConfig, Bottleneck)

@@ -1,0 +1,104 @@
+"""What the terms are, and where their gradients go."""
+
+import math
+
+import pytest
+import torch
+
+from infoknife.paper.applications.domain_adaptation import METHODS, Settings
+from infoknife.paper.applications.domain_adaptation.methods import Adversary, Disentangled, SourceOnly, blurred, make
+from infoknife.regularizer import Regularizer
+
+ESTIMATORS = [name for name in METHODS if name not in {"source-only", "dann"}]
+DOMAIN = torch.arange(64) % 2
+
+
+def features(seed: int) -> torch.Tensor:
+    return torch.randn(64, 4, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_estimators_stand_in_a_regularizer(name: str) -> None:
+    method = make(Settings(method=name, channels=4))
+    assert isinstance(method, Disentangled)
+    assert isinstance(method.regularizer, Regularizer)
+    assert method.parameter_groups(0.1) == []  # its optimiser is its own
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_gradient_reaches_the_class_features_alone(name: str) -> None:
+    method = make(Settings(method=name, channels=4, noise=0.5, domain_noise=0.5))
+    z, z_domain = features(0).requires_grad_(), features(1).requires_grad_()
+    method(z, z_domain, DOMAIN, 1.0).backward()
+    assert z.grad is not None
+    assert bool(torch.isfinite(z.grad).all())
+    assert z_domain.grad is None
+    assert all(parameter.grad is None for parameter in method.parameters())
+    information = method.information()
+    assert information is not None
+    assert math.isfinite(information)
+    assert method.health()["regularizer/estimate"] == information
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_joint_updates_are_the_optimisers(name: str) -> None:
+    """The paper's mode: one optimiser holds both, and the estimator's gradients are left for it."""
+    method = make(Settings(method=name, channels=4, joint=True))
+    (group, *_) = method.parameter_groups(0.1)
+    assert group["lr"] > 0
+    method(features(0).requires_grad_(), features(1), DOMAIN, 1.0).backward()
+    assert any(parameter.grad is not None for parameter in group["params"])
+
+
+def test_weight_is_in_front() -> None:
+    terms = []
+    for weight in (0.1, 0.3):
+        torch.manual_seed(0)
+        method = make(Settings(method="doe", channels=4, weight=weight))
+        terms.append(method(features(0).requires_grad_(), features(1), DOMAIN, 1.0).item())
+    assert terms[1] == pytest.approx(3 * terms[0])
+
+
+def test_ramps_follow_what_is_known() -> None:
+    terms = {}
+    for ramp, learned in ((False, 0.5), (True, 0.5), (True, 0.0)):
+        torch.manual_seed(0)
+        method = make(Settings(method="doe", channels=4, ramp=ramp))
+        z = features(0)
+        terms[ramp, learned] = method(z.requires_grad_(), z.detach() + features(1), DOMAIN, learned).item()
+    assert terms[True, 0.5] == pytest.approx(0.5 * terms[False, 0.5])
+    assert terms[False, 0.5] != 0
+    assert terms[True, 0.0] == 0
+
+
+def test_source_only_is_nothing() -> None:
+    method = make(Settings(method="source-only"))
+    assert isinstance(method, SourceOnly)
+    assert method(features(0), None, DOMAIN, 1.0) == 0
+    assert method.parameter_groups(0.1) == []
+    assert method.information() is None
+    assert method.health() == {}
+
+
+@pytest.mark.parametrize(("ramp", "learned", "weight"), [(False, 0.0, 2.0), (True, 0.0, 0.0), (True, 0.3, 0.6)])
+def test_the_adversary_learns_and_the_encoder_unlearns(ramp: bool, learned: float, weight: float) -> None:
+    method = make(Settings(method="dann", channels=4, weight=2.0, ramp=ramp))
+    assert isinstance(method, Adversary)
+    z = features(0).requires_grad_()
+    loss = method(z, None, DOMAIN, learned)
+    (reversed_gradient,) = torch.autograd.grad(loss, z, retain_graph=True)
+    plain = torch.nn.functional.cross_entropy(method.discriminator(z), DOMAIN)
+    (gradient,) = torch.autograd.grad(plain, z)
+    assert loss.item() == pytest.approx(plain.item())
+    assert torch.allclose(reversed_gradient, -weight * gradient, atol=1e-7)
+    (group,) = method.parameter_groups(0.1)
+    assert len(group["params"]) == 4
+
+
+def test_noise_is_in_units_of_deviations() -> None:
+    z = torch.stack([torch.linspace(-1, 1, 20000), 100 * torch.linspace(-1, 1, 20000)], 1)
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(0)
+        noise = blurred(z, 0.5) - z
+    assert torch.allclose(noise.std(0) / z.std(0), torch.tensor(0.5), rtol=0.03)
+    assert blurred(z, 0.0) is z

@@ -1,0 +1,189 @@
+"""Training: it learns, it does not look where it must not, and a kill changes nothing."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from infoknife.paper.applications.domain_adaptation import (
+    METHODS,
+    Adapted,
+    Domain,
+    Images,
+    Settings,
+    adapt,
+    load_model,
+    train,
+)
+from infoknife.paper.applications.domain_adaptation.judge import accuracy
+from tests.paper.applications.domain_adaptation.images import SIZE, domain
+
+SOURCE, TARGET = domain(), domain("light", 80)
+
+
+class KilledError(Exception):
+    """What a test raises in place of a kill."""
+
+
+def settings(method: str = "knife", **changes: Any) -> Settings:
+    small = {"channels": 4, "size": SIZE, "steps": 6, "batch_size": 16, "every": 2}
+    return Settings(method=method, **small | changes)
+
+
+def comparable(adapted: Adapted) -> dict[str, Any]:
+    results = {name: value for name, value in adapted.results.items() if name != "seconds_per_step"}
+    return results | adapted.curves
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_runs_and_says_what_it_found(method: str) -> None:
+    adapted = adapt(settings(method, ramp=True, noise=0.5, domain_noise=0.5), SOURCE, TARGET)
+    results, curves = adapted.results, adapted.curves
+    assert curves["step"] == [2, 4, 6]
+    assert all(len(curve) == 3 and all(map(math.isfinite, curve)) for curve in curves.values())
+    assert results["accuracy"] == accuracy(adapted.model, TARGET.test)
+    assert results["source_accuracy"] == accuracy(adapted.model, SOURCE.test)
+    assert results["validation_accuracy"] == max(curves["target_accuracy"])
+    assert sum(map(sum, results["confusion"])) == len(TARGET.test.y)
+    assert sum(results["confusion"][i][i] for i in range(2)) / 30 == pytest.approx(results["accuracy"])
+    assert ("information" in results) == (method not in {"source-only", "dann"})
+    assert results["features"]["before"] != results["features"]["after"]
+    assert not adapted.model.training
+
+
+def test_it_learns() -> None:
+    adapted = adapt(settings("source-only", steps=60, lr=0.01, every=30), SOURCE, TARGET)
+    assert adapted.results["source_accuracy"] > 0.9
+
+
+def test_the_same_seed_is_the_same_run_and_the_global_generator_stays() -> None:
+    state = torch.get_rng_state()
+    first, second = (adapt(settings(), SOURCE, TARGET) for _ in range(2))
+    assert comparable(first) == comparable(second)
+    assert torch.equal(state, torch.get_rng_state())
+    other = adapt(settings(seed=1), SOURCE, TARGET)
+    assert comparable(other) != comparable(first)
+
+
+@pytest.mark.parametrize("method", ["knife", "mine", "dann", "source-only"])
+def test_a_killed_run_ends_with_the_same_numbers(method: str, tmp_path: Path) -> None:
+    def kill(step: int, facts: Mapping[str, float]) -> None:
+        if step == 5:
+            raise KilledError
+
+    one = settings(method, ramp=True, noise=0.5, schedule="cycle", joint=False)
+    whole = adapt(one, SOURCE, TARGET)
+    with pytest.raises(KilledError):
+        adapt(one, SOURCE, TARGET, folder=tmp_path, tell=kill)
+    assert (tmp_path / "checkpoint.pt").exists()
+    steps: list[int] = []
+    resumed = adapt(one, SOURCE, TARGET, folder=tmp_path, tell=lambda step, facts: steps.append(step))
+    assert steps == [5, 6]
+    assert comparable(resumed) == comparable(whole)
+    assert not (tmp_path / "checkpoint.pt").exists()
+    for mine, theirs in zip(resumed.model.parameters(), whole.model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+def test_a_joint_update_moves_the_estimator() -> None:
+    run = train.Adapting(settings("doe", joint=True), SOURCE, TARGET)
+    run.advance()  # starts the estimator
+    before = [parameter.detach().clone() for parameter in run.method.parameters()]
+    run.advance()
+    assert any(not torch.equal(b, p) for b, p in zip(before, run.method.parameters(), strict=True))
+
+
+def test_a_joint_run_goes_on_as_well(tmp_path: Path) -> None:
+    one = settings("doe", joint=True)
+    whole = adapt(one, SOURCE, TARGET)
+
+    def kill(step: int, facts: Mapping[str, float]) -> None:
+        if step == 3:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        adapt(one, SOURCE, TARGET, folder=tmp_path, tell=kill)
+    assert comparable(adapt(one, SOURCE, TARGET, folder=tmp_path)) == comparable(whole)
+
+
+def test_the_best_model_is_left_and_can_be_loaded(tmp_path: Path) -> None:
+    adapted = adapt(settings(), SOURCE, TARGET, folder=tmp_path)
+    model = load_model(tmp_path)
+    assert torch.equal(model(TARGET.test.x), adapted.model(TARGET.test.x))
+    assert not model.training
+
+
+def test_labels_of_the_target_are_for_validation_alone() -> None:
+    """Training labels and test images of the target change nothing of what is trained."""
+    wrong = Images(TARGET.train.x, torch.full_like(TARGET.train.y, 7))
+    hidden = dataclasses.replace(TARGET, train=wrong, test=SOURCE.test)
+    seen, blind = (adapt(settings(), SOURCE, target) for target in (TARGET, hidden))
+    assert seen.curves == blind.curves
+    for mine, theirs in zip(seen.model.parameters(), blind.model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+def test_the_best_checkpoint_is_chosen_by_validation(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = iter([0.5, 0.3, 0.5, 0.9, 0.5, 0.7, 0.4, 0.6, 0.5])  # source, target at each look; then the tests
+
+    def scripted(model: Any, images: Images) -> float:
+        return next(script)
+
+    monkeypatch.setattr(train, "accuracy", scripted)
+    results = adapt(settings(), SOURCE, TARGET).results
+    assert (results["best_step"], results["validation_accuracy"]) == (4, 0.9)
+    assert (results["last_accuracy"], results["accuracy"]) == (0.4, 0.6)
+
+
+def test_facts_come_with_the_looks() -> None:
+    told: dict[int, Mapping[str, float]] = {}
+    adapt(settings(), SOURCE, TARGET, tell=told.__setitem__)
+    assert list(told) == [1, 2, 3, 4, 5, 6]
+    assert not told[1]
+    assert {"source_accuracy", "target_accuracy", "information", "regularizer/lag"} <= told[2].keys()
+
+
+def test_what_is_learned_is_told_to_the_method() -> None:
+    run = train.Adapting(settings("source-only", steps=60, lr=0.01), SOURCE, TARGET)
+    assert run.learned == 0
+    for _ in range(60):
+        run.advance()
+    assert run.learned == pytest.approx((0.9 - run.class_loss / math.log(2)) / 0.9)
+    assert run.learned > 0.2
+
+
+def test_a_loss_that_is_not_finite_ends_the_run() -> None:
+    with pytest.raises(FloatingPointError, match=r"the loss of step \d+ is nan; a smaller lr may help"):
+        adapt(settings("source-only", lr=1e30), SOURCE, TARGET)
+
+
+def test_other_classes_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"source has classes .* target .* expected the same ones"):
+        adapt(settings(), SOURCE, domain(classes=("left", "up")))
+
+
+def test_a_folder_of_other_settings_is_refused(tmp_path: Path) -> None:
+    def kill(step: int, facts: Mapping[str, float]) -> None:
+        if step == 3:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        adapt(settings(), SOURCE, TARGET, folder=tmp_path, tell=kill)
+    with pytest.raises(ValueError, match="holds a checkpoint of other settings; choose another folder"):
+        adapt(settings(seed=1), SOURCE, TARGET, folder=tmp_path)
+
+
+def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"there is no .*model.pt; expected the folder of a run that has ended"):
+        load_model(tmp_path)
+
+
+def test_domains_are_not_changed() -> None:
+    before = [part.x.clone() for part in (SOURCE.train, TARGET.train)]
+    adapt(settings(), SOURCE, TARGET)
+    assert all(torch.equal(x, part.x) for x, part in zip(before, (SOURCE.train, TARGET.train), strict=True))
+    assert isinstance(SOURCE, Domain)

@@ -1,0 +1,415 @@
+"""Training: every method runs, it does not look where it must not, and a kill changes nothing."""
+
+import copy
+import csv
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from infoknife.paper.applications.checkpoint import read_checkpoint, write_checkpoint
+from infoknife.paper.applications.fair_text import (
+    METHODS,
+    Corpus,
+    Learned,
+    Settings,
+    TextClassifier,
+    Texts,
+    check_corpus,
+    learn,
+    load_model,
+    train,
+)
+from infoknife.paper.applications.fair_text.judge import leak as real_leak
+from infoknife.paper.applications.fair_text.judge import write_audit as real_write_audit
+from infoknife.paper.applications.fair_text.methods import Hidden
+from infoknife.paper.applications.fair_text.model import encoded
+from infoknife.paper.applications.fair_text.synthetic import synthetic
+from infoknife.paper.applications.run import Tell
+
+CORPUS = synthetic(rows=240)
+KEYS = {
+    *("main_accuracy", "majority", "validation_accuracy", "private_accuracy", "private_chance", "probe", "probes"),
+    *("leak", "leak_stderr", "leak_interval", "private_entropy", "held_out", "truth", "best_step"),
+    *("seconds_per_step", "labels", "privates", "notes", "messages"),
+}
+OURS: dict[str, Any] = {
+    **{"estimator": {"components": 3}, "clean": True},
+    **{"ramp": 0.2, "average": 0.9, "schedule": "cycle"},
+}
+
+
+class KilledError(Exception):
+    """What a test raises in place of a kill."""
+
+
+def settings(method: str = "knife", **changes: Any) -> Settings:
+    small: dict[str, Any] = {"encoder": "bag", "embedding": 8, "features": 6, "hidden": 8, "noise": 0.1}
+    small |= {"word_dropout": 0.3, "steps": 12, "batch_size": 32, "every": 4, "lr": 1e-2}
+    return Settings(method=method, **small | changes)
+
+
+@pytest.fixture(autouse=True)
+def _no_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The audit takes seconds: its numbers are those of the rows that it is given."""
+
+    def leak(z: Tensor, s: Tensor, corpus: Corpus, seed: int = 0) -> tuple[Any, dict[str, Any]]:
+        return None, {
+            "leak": float(z.double().mean()),
+            "held_out": len(z),
+            "private_accuracy": float(s.double().mean()),
+        }
+
+    monkeypatch.setattr(train, "leak", leak)
+    monkeypatch.setattr(train, "write_audit", lambda *_: None)
+
+
+def killer(at: int) -> Tell:
+    def kill(step: int, facts: Mapping[str, float]) -> None:
+        if step == at:
+            raise KilledError
+
+    return kill
+
+
+def comparable(learned: Learned) -> dict[str, Any]:
+    results = {name: value for name, value in learned.results.items() if name != "seconds_per_step"}
+    return results | learned.curves
+
+
+def same(left: TextClassifier, right: TextClassifier) -> bool:
+    ours, theirs = left.state_dict(), right.state_dict()
+    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_runs_and_says_what_it_found(method: str) -> None:
+    learned = learn(settings(method), corpus=CORPUS)
+    results, curves = learned.results, learned.curves
+    assert curves["step"] == [4, 8, 12]
+    assert all(len(curve) == 3 and all(map(math.isfinite, curve)) for curve in curves.values())
+    assert ("information" in results) == (method != "none")
+    assert results["best_step"] == 12
+    assert results["validation_accuracy"] == curves["main_accuracy"][-1]
+    assert 0 <= results["main_accuracy"] <= 1
+    assert results["majority"] == 0.5
+    assert results["truth"] == CORPUS.information
+    assert (results["labels"], results["privates"]) == (list(CORPUS.labels), list(CORPUS.privates))
+    assert results["held_out"] == len(CORPUS.validation) + len(CORPUS.test)
+    assert not learned.model.training
+    assert json.loads(json.dumps(results)) == results
+
+
+@pytest.mark.parametrize("preset", ["cpu", "quick", "paper"])
+def test_presets_run(preset: str) -> None:
+    small = {"steps": 3, "embedding": 4, "features": 4, "batch_size": 16}
+    assert learn(Settings.preset(preset, "synthetic", "knife", **small), corpus=CORPUS).curves["step"] == [3]
+
+
+def test_the_whole_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the audit: all numbers of a record, a page, and no text in any file but the words of the model."""
+    monkeypatch.setattr(train, "leak", real_leak)
+    monkeypatch.setattr(train, "write_audit", real_write_audit)
+    learned = learn(settings(**OURS), corpus=CORPUS, folder=tmp_path)
+    assert learned.results.keys() == KEYS | {"information"}
+    assert json.loads(json.dumps(learned.results)) == learned.results
+    low, high = learned.results["leak_interval"]
+    assert low <= learned.results["leak"] <= high
+    assert learned.results["private_chance"] == 0.5
+    assert learned.results["private_accuracy"] == max(learned.results["probes"].values())
+    assert learned.results["private_entropy"] == pytest.approx(math.log(2))
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["audit.html", "features.npz", "model.pt"]
+    texts = [text for part in (CORPUS.train, CORPUS.validation, CORPUS.test) for text in part.texts]
+    for file in tmp_path.iterdir():
+        content = file.read_bytes().decode("latin-1")
+        assert not any(text in content for text in texts), file.name
+    page = (tmp_path / "audit.html").read_text(encoding="utf-8")
+    marked = {word for text in texts for word in text.split() if len(word) == 6}  # of a style
+    assert not any(word in page for word in marked)
+    with np.load(tmp_path / "features.npz") as features:
+        assert {name: array.shape for name, array in features.items()} == {"z": (80, 6), "s": (80,), "y": (80,)}
+        assert all(array.dtype.kind in "fi" for array in features.values())
+    words = load_model(tmp_path).encoder.words()
+    assert marked & set(words)
+
+
+def test_it_learns() -> None:
+    learned = learn(settings("none", steps=80, every=40, noise=0.0), corpus=CORPUS)
+    assert learned.results["main_accuracy"] > 0.7
+    with torch.no_grad():
+        guesses = learned.model(CORPUS.test.texts).argmax(1)
+    assert (guesses == CORPUS.test.y).double().mean().item() == learned.results["main_accuracy"]
+
+
+@pytest.mark.parametrize("changes", [{}, OURS], ids=["algorithm 1", "closed form"])
+def test_the_same_seed_is_the_same_run_and_the_global_generator_stays(changes: dict[str, Any]) -> None:
+    state = torch.get_rng_state()
+    first, second = (learn(settings(**changes), corpus=CORPUS) for _ in range(2))
+    assert comparable(first) == comparable(second)
+    assert same(first.model, second.model)
+    assert torch.equal(state, torch.get_rng_state())
+    torch.manual_seed(int(state[0]) + 1)
+    assert comparable(learn(settings(**changes), corpus=CORPUS)) == comparable(first)
+    assert comparable(learn(settings(seed=1, **changes), corpus=CORPUS)) != comparable(first)
+    torch.set_rng_state(state)
+
+
+@pytest.mark.parametrize(
+    ("method", "changes"),
+    [
+        ("knife", OURS),
+        ("knife", OURS | {"at_most": 0.05, "select": "lowest-information"}),
+        ("knife", {"average": 0.5, "select": "lowest-information", "warm_up": 3}),
+        ("mine", {"encoder": "gru", "schedule": "cycle"}),
+        ("club", {"ramp": 0.5}),
+        ("adv", {"clean": True}),
+        ("none", {}),
+    ],
+    ids=["ours", "limit", "average", "gru", "ramp", "adversary", "none"],
+)
+@pytest.mark.parametrize("at", [7, 12])
+def test_a_killed_run_ends_with_the_same_numbers(method: str, changes: dict[str, Any], at: int, tmp_path: Path) -> None:
+    one = settings(method, **changes)
+    whole = learn(one, corpus=CORPUS)
+    with pytest.raises(KilledError):
+        learn(one, corpus=CORPUS, folder=tmp_path, tell=killer(at))
+    assert (tmp_path / "checkpoint.pt").exists()
+    steps: list[int] = []
+    resumed = learn(one, corpus=CORPUS, folder=tmp_path, tell=lambda step, facts: steps.append(step))
+    assert steps == ([] if at == 12 else [5, 6, 7, 8, 9, 10, 11, 12])
+    assert comparable(resumed) == comparable(whole)
+    assert same(resumed.model, whole.model)
+    assert [file.name for file in tmp_path.iterdir()] == ["model.pt"]
+
+
+def test_a_kill_before_the_first_checkpoint_begins_anew(tmp_path: Path) -> None:
+    with pytest.raises(KilledError):
+        learn(settings(), corpus=CORPUS, folder=tmp_path, tell=killer(3))
+    assert list(tmp_path.iterdir()) == []
+    assert comparable(learn(settings(), corpus=CORPUS, folder=tmp_path)) == comparable(learn(settings(), corpus=CORPUS))
+
+
+def test_a_folder_of_other_settings_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(KilledError):
+        learn(settings(), corpus=CORPUS, folder=tmp_path, tell=killer(5))
+    with pytest.raises(ValueError, match="holds a checkpoint of other settings; choose another folder, or remove it"):
+        learn(settings(seed=1), corpus=CORPUS, folder=tmp_path)
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path / "checkpoint.pt", {"step": 1})
+    (tmp_path / "checkpoint.pt").write_bytes(b"half")
+    with pytest.raises(ValueError, match=r"checkpoint.pt cannot be read as a checkpoint .* remove it to begin anew"):
+        learn(settings(), corpus=CORPUS, folder=tmp_path)
+
+
+def test_no_text_is_in_a_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(KilledError):
+        learn(settings(), corpus=CORPUS, folder=tmp_path, tell=killer(5))
+    content = (tmp_path / "checkpoint.pt").read_bytes()
+    texts = [text for part in (CORPUS.train, CORPUS.validation, CORPUS.test) for text in part.texts]
+    assert not any(text.encode() in content for text in texts)
+
+
+@pytest.mark.parametrize("encoder", ["bag", "gru"])
+def test_the_model_is_left_and_can_be_loaded(encoder: str, tmp_path: Path) -> None:
+    learned = learn(settings(encoder=encoder), corpus=CORPUS, folder=tmp_path)
+    model, texts = load_model(tmp_path), [*CORPUS.test.texts, "", "żółw"]
+    assert torch.equal(model(texts, seed=3), learned.model(texts, seed=3))
+    assert not torch.equal(model(texts, seed=3), model(texts, seed=4))
+    assert not model.training
+    state = read_checkpoint(tmp_path / "model.pt")
+    assert state is not None
+    assert state["labels"] == list(CORPUS.labels)
+    assert Settings.of(state["settings"]) == settings(encoder=encoder)
+
+
+def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"there is no .*model.pt; expected the folder of a run that has ended"):
+        load_model(tmp_path)
+
+
+def scripted(monkeypatch: pytest.MonkeyPatch, *values: float) -> None:
+    script = iter(values)
+    monkeypatch.setattr(Hidden, "measure", lambda self, z, s: next(script))
+
+
+@pytest.mark.parametrize(
+    ("changes", "values", "best"),
+    [
+        ({}, (0.5, 0.2, 0.3), 8),
+        ({}, (0.1, 0.2, 0.3), 4),
+        ({}, (0.3, 0.3, 0.3), 4),
+        ({}, (0.3, -0.1, -0.2), 12),
+        ({}, (math.nan, 0.2, 0.3), 8),
+        ({}, (0.3, 0.2, -math.inf), 8),
+        ({}, (math.nan, math.nan, math.nan), 4),
+        ({"warm_up": 4}, (0.1, 0.2, 0.3), 8),
+        ({"warm_up": 100}, (0.1, 0.2, 0.3), 12),
+        ({"average": 0.9}, (0.5, 0.2, 0.3), 8),
+        ({"select": "last"}, (0.1, 0.2, 0.3), 12),
+    ],
+)
+def test_the_model_of_the_lowest_information_is_kept(
+    changes: dict[str, Any], values: tuple[float, ...], best: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted(monkeypatch, *values)
+    kept: dict[int, dict[str, Tensor]] = {}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        run = train.Learning(settings(**{"select": "lowest-information"} | changes), CORPUS)
+        while run.step < 12:
+            run.advance()
+            if run.due():
+                run.look()
+                kept[run.step] = copy.deepcopy(run._model().state_dict())
+        learned = run.finish(None)
+    assert learned.results["best_step"] == best
+    assert all(torch.equal(value, kept[best][name]) for name, value in learned.model.state_dict().items())
+    assert best == 12 or any(not torch.equal(value, kept[best][name]) for name, value in kept[12].items())
+
+
+def test_without_an_estimator_the_last_model_is_kept() -> None:
+    assert learn(settings("none", select="lowest-information"), corpus=CORPUS).results["best_step"] == 12
+
+
+def test_a_loss_that_is_not_finite_ends_the_run() -> None:
+    with pytest.raises(FloatingPointError, match=r"the loss of step \d+ is (nan|inf); a smaller lr may help"):
+        learn(settings("none", lr=1e30), corpus=CORPUS)
+
+
+def test_facts_come_with_the_looks() -> None:
+    told: dict[int, Mapping[str, float]] = {}
+    learned = learn(settings(steps=10), corpus=CORPUS, tell=told.__setitem__)
+    assert list(told) == list(range(1, 11))
+    assert [step for step, facts in told.items() if facts] == [4, 8, 10]
+    assert {"main_accuracy", "information", "regularizer/estimate", "regularizer/steps"} <= told[4].keys()
+    assert learned.curves["main_accuracy"] == [told[step]["main_accuracy"] for step in (4, 8, 10)]
+
+
+def test_private_classes_and_labels_of_other_splits_change_nothing() -> None:
+    """What is trained knows nothing of test texts, nor of the validation texts' classes with the last model."""
+
+    def flipped(part: Texts) -> Texts:
+        return Texts(part.texts[::-1], 1 - part.y, 1 - part.s)
+
+    other = dataclasses.replace(CORPUS, validation=flipped(CORPUS.validation), test=flipped(CORPUS.test))
+    assert same(*(learn(settings(**OURS), corpus=corpus).model for corpus in (CORPUS, other)))
+
+
+def test_judged_features_are_of_held_out_texts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[Tensor, Tensor, int]] = []
+
+    def leak(z: Tensor, s: Tensor, corpus: Corpus, seed: int = 0) -> tuple[Any, dict[str, Any]]:
+        seen.append((z, s, seed))
+        return None, {}
+
+    monkeypatch.setattr(train, "leak", leak)
+    model = learn(settings(seed=5), corpus=CORPUS).model
+    parts = (CORPUS.validation, CORPUS.test)
+    ((z, s, seed),) = seen
+    expected = [encoded(model, model.encoder.read(part.texts), noise) for noise, part in enumerate(parts)]
+    assert torch.equal(z, torch.cat(expected))
+    assert torch.equal(s, torch.cat([part.s for part in parts]))
+    assert seed == 5
+
+
+class Run(train.Learning):  # type: ignore[misc]  # final, but for a look inside
+    """Keeps the features that the method gets, and the learning rates."""
+
+    def __init__(self, one: Settings) -> None:
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            super().__init__(one, CORPUS)
+        self.seen: list[Tensor] = []
+        self.method.register_forward_pre_hook(lambda module, given: self.seen.append(given[0].detach()))
+
+    def go(self, steps: int) -> list[float]:
+        rates = []
+        with torch.random.fork_rng():
+            for _ in range(steps):
+                self.advance()
+                rates.append(self.optimizer.param_groups[0]["lr"])
+        return rates
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_clean_features_are_without_dropout(clean: bool) -> None:
+    run = Run(settings("doe", clean=clean, noise=0.0, batch_size=1000, lr=1e-12))
+    order = torch.randperm(160, generator=torch.Generator().manual_seed(0))
+    z = encoded(run.model, run.rows["train"])[order]
+    run.go(1)
+    assert torch.allclose(run.seen[0], z, atol=1e-5) == clean
+    assert run.model.encoder.training
+
+
+def test_rates_warm_up_and_follow_the_schedule() -> None:
+    assert Run(settings("none", warm_up=4, lr=0.1)).go(6) == pytest.approx([0.025, 0.05, 0.075, 0.1, 0.1, 0.1])
+    cycle = Run(settings("none", schedule="cycle", lr=0.1, steps=10)).go(10)
+    assert cycle[0] == pytest.approx(0.05)
+    assert max(cycle) == cycle[1]
+    assert cycle[-1] == pytest.approx(0.001)
+
+
+def test_every_text_comes_before_one_comes_again() -> None:
+    run = Run(settings("none", batch_size=32))
+    batches = torch.stack([run._batch() for _ in range(10)])
+    assert sorted(batches[:5].flatten().tolist()) == sorted(batches[5:].flatten().tolist()) == list(range(160))
+    assert not torch.equal(batches[:5], batches[5:])
+
+
+def test_the_average_follows_the_model() -> None:
+    run = Run(settings("none", average=0.5))
+    weights = []
+    for _ in range(3):
+        run.go(1)
+        weights.append(run.model.head.state_dict()["1.weight"].clone())
+    mean = 0.5 * (0.5 * weights[0] + 0.5 * weights[1]) + 0.5 * weights[2]
+    torch.testing.assert_close(run._model().head.state_dict()["1.weight"], mean)
+    assert run._model() is not run.model
+    assert Run(settings("none"))._model().state_dict().keys() == run._model().state_dict().keys()
+
+
+def table(path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "mood", "age"])
+        for text, y, s in zip(CORPUS.train.texts, CORPUS.train.y.tolist(), CORPUS.train.s.tolist(), strict=True):
+            writer.writerow([text, CORPUS.labels[y], ("young", "old")[s]])
+
+
+def test_a_table_of_the_users(tmp_path: Path) -> None:
+    own = settings("none", corpus="own", label="mood", private="age")
+    with pytest.raises((ValueError, FileNotFoundError), match=r"absent\.csv"):
+        check_corpus(own, tmp_path / "absent.csv")
+    table(tmp_path / "texts.csv")
+    check_corpus(own, tmp_path / "texts.csv")
+    results = learn(own, data=tmp_path / "texts.csv").results
+    assert set(results["privates"]) == {"old", "young"}
+    assert results["truth"] is None
+    with pytest.raises(ValueError, match="height"):
+        check_corpus(settings("none", corpus="own", label="height", private="age"), tmp_path / "texts.csv")
+
+
+def test_corpora_are_loaded_by_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def load(*columns: Any, **how: Any) -> Corpus:
+        asked.append((columns, how))
+        return CORPUS
+
+    monkeypatch.setattr(train, "load_corpus", load)
+    assert train.corpus_of(settings(seed=3)) is CORPUS
+    hub = settings(corpus="own", label="mood", private="age", hub="someone/texts")
+    assert train.corpus_of(hub, "here") is CORPUS
+    assert asked == [((), {"seed": 3}), ((hub.columns,), {"data": "here", "hub": "someone/texts", "seed": 0})]
+    check_corpus(hub)
+    check_corpus(settings())
+    assert len(asked) == 2, "nothing is fetched to check"

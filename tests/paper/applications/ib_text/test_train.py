@@ -1,0 +1,356 @@
+"""Fine-tuning: every method runs, the best epoch is kept, and a kill changes nothing."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from infoknife.paper.applications.ib_text import (
+    METHODS,
+    Bottleneck,
+    PairData,
+    Pairs,
+    Settings,
+    Tuned,
+    data_of,
+    load_model,
+)
+from infoknife.paper.applications.ib_text import train as module
+from infoknife.paper.applications.ib_text.train import Tuning, tune
+from tests.paper.applications.ib_text.sentences import pairs as table
+from tests.paper.applications.ib_text.sentences import write
+
+SMALL: dict[str, Any] = {"bottleneck": 4, "samples": 2, "epochs": 2, "batch_size": 8, "pooling": "mean"}
+SMALL |= {"lr": 5e-3, "head_lr": 1e-2, "weight": 1e-2, "task": "mrpc", "length": 20}
+PER_EPOCH = 5  # 40 rows in batches of 8
+
+
+def settings(encoder: str, method: str = "knife", **changes: Any) -> Settings:
+    return Settings(encoder=encoder, method=method, **SMALL | changes)
+
+
+def comparable(tuned: Tuned) -> dict[str, Any]:
+    """All that a run says, without its time; NaN is the same as NaN."""
+    results = {name: value for name, value in tuned.results.items() if name != "seconds_per_epoch"}
+    found: dict[str, Any] = json.loads(json.dumps(results | tuned.curves).replace("NaN", '"nan"'))
+    return found
+
+
+def same(left: Bottleneck, right: Bottleneck) -> bool:
+    ours, theirs = dict(left.named_parameters()), dict(right.named_parameters())
+    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def kill(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    """Let the run be killed in the step after ``at``, when its batch is already taken."""
+    real = Tuning._move
+
+    def move(self: Tuning) -> None:
+        if self.step > at:
+            raise KeyboardInterrupt
+        real(self)
+
+    monkeypatch.setattr(Tuning, "_move", move)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_runs_and_says_what_it_found(encoder: str, pairs: PairData, method: str) -> None:
+    tuned = tune(settings(encoder, method), pairs=pairs)
+    results, curves = tuned.results, tuned.curves
+    assert curves["epoch"] == [1, 2]
+    assert all(len(curve) == 2 for curve in curves.values())
+    assert all(math.isfinite(value) for name in ("loss", "score", "relevance") for value in curves[name])
+    assert all(math.isnan(value) == (method == "none") for value in curves["information"])
+    assert results["score"] == (results["accuracy"] + results["f1"]) / 2 == max(curves["score"])
+    assert curves["score"].index(results["score"]) + 1 == results["best_epoch"]
+    assert (results["epochs"], results["train_rows"]) == (2, 40)
+    assert results["encoder_name"] == Path(encoder).name
+    assert results["relevance"] <= math.log(2)
+    assert ("gap_most" in results) == (method != "none")
+    assert "made up" in results["notes"]
+    assert not tuned.model.training
+    assert json.loads(json.dumps(results)) == results
+
+
+def test_it_learns(encoder: str, pairs: PairData) -> None:
+    tuned = tune(settings(encoder, epochs=12, weight=1e-3), pairs=pairs)
+    assert tuned.results["accuracy"] == 1.0
+    assert max(tuned.curves["relevance"]) > 0.1
+    assert tuned.results["calibration_error"] < 0.5
+
+
+def test_values_are_learned(encoder: str, values: PairData) -> None:
+    tuned = tune(settings(encoder, epochs=10, weight=1e-3, task="own", label="y", regression=True), pairs=values)
+    assert tuned.results["spearman"] > 0.8
+    assert tuned.results["score"] == (tuned.results["pearson"] + tuned.results["spearman"]) / 2
+    assert "calibration_error" not in tuned.results
+    assert all(math.isnan(value) for value in tuned.curves["calibration_error"])
+    assert tuned.model.config.shift == pytest.approx(2.0)
+
+
+def test_single_texts_are_learned(encoder: str, single: PairData) -> None:
+    assert tune(settings(encoder, epochs=6, weight=1e-3), pairs=single).results["accuracy"] == 1.0
+
+
+def test_the_variational_bound_has_no_gap_to_itself(encoder: str, pairs: PairData) -> None:
+    results = tune(settings(encoder, "vub"), pairs=pairs).results
+    assert results["gap_mean"] == pytest.approx(0.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("changes", [{}, {"layers": 1}, {"dropout": 0.2}], ids=["whole", "upper", "dropout"])
+def test_the_same_seed_is_the_same_run(encoder: str, pairs: PairData, changes: dict[str, Any]) -> None:
+    state = torch.get_rng_state()
+    first, second = (tune(settings(encoder, **changes), pairs=pairs) for _ in range(2))
+    assert torch.equal(state, torch.get_rng_state())
+    assert comparable(first) == comparable(second)
+    assert same(first.model, second.model)
+    assert comparable(tune(settings(encoder, seed=1, **changes), pairs=pairs)) != comparable(first)
+
+
+@pytest.mark.parametrize(
+    ("method", "at", "changes"),
+    [
+        ("knife", 7, {}),
+        ("knife", 5, {"layers": 2, "accumulate": 2}),
+        ("knife", 11, {"epochs": 3, "dropout": 0.2, "precision": "bfloat16"}),
+        ("mine", 7, {}),
+        ("none", 8, {"layers": 1, "accumulate": 2}),
+    ],
+    ids=["whole", "upper", "dropout", "mine", "none"],
+)
+def test_a_killed_run_ends_with_the_same_numbers(
+    encoder: str, pairs: PairData, folder: Path, method: str, at: int, changes: dict[str, Any]
+) -> None:
+    one = settings(encoder, method, **changes)
+    whole = tune(one, pairs=pairs)
+    with pytest.MonkeyPatch.context() as patch:
+        kill(patch, at)
+        with pytest.raises(KeyboardInterrupt):
+            tune(one, pairs=pairs, folder=folder)
+    assert (folder / "checkpoint.pt").exists()
+    told: list[int] = []
+    resumed = tune(one, pairs=pairs, folder=folder, tell=lambda step, _: told.append(step))
+    assert told[0] == 100 * (at // PER_EPOCH) + 20
+    assert comparable(resumed) == comparable(whole)
+    assert same(resumed.model, whole.model)
+    assert not (folder / "checkpoint.pt").exists()
+
+
+def test_a_kill_before_the_first_checkpoint_begins_anew(encoder: str, pairs: PairData, folder: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        kill(patch, 2)
+        with pytest.raises(KeyboardInterrupt):
+            tune(settings(encoder), pairs=pairs, folder=folder)
+    expected = comparable(tune(settings(encoder), pairs=pairs))
+    assert comparable(tune(settings(encoder), pairs=pairs, folder=folder)) == expected
+
+
+def test_a_folder_of_other_settings_is_refused(encoder: str, pairs: PairData, folder: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        kill(patch, 6)
+        with pytest.raises(KeyboardInterrupt):
+            tune(settings(encoder), pairs=pairs, folder=folder)
+    with pytest.raises(ValueError, match="holds a checkpoint of other settings; choose another folder, or remove it"):
+        tune(settings(encoder, seed=1), pairs=pairs, folder=folder)
+    content = (folder / "checkpoint.pt").read_bytes()
+    assert not any(text.encode() in content for text in (*pairs.train.first, *(pairs.train.second or ())))
+
+
+def scripted(monkeypatch: pytest.MonkeyPatch, *scores: float) -> None:
+    script = iter(scores)
+    monkeypatch.setattr(module, "judged", lambda seen, metrics: {"accuracy": (score := next(script)), "score": score})
+
+
+@pytest.mark.parametrize(
+    ("patience", "scores", "best", "epochs"),
+    [
+        (0, (0.5, 0.4, 0.3, 0.2, 0.1), 1, 5),
+        (1, (0.5, 0.4), 1, 2),
+        (2, (0.5, 0.4, 0.6, 0.6, 0.5), 3, 5),
+        (2, (0.5, 0.4, 0.3), 1, 3),
+        (3, (0.5, 0.4, 0.3, 0.6, 0.5), 4, 5),
+    ],
+)
+def test_patience_ends_a_run_and_the_best_epoch_is_kept(
+    encoder: str,
+    pairs: PairData,
+    monkeypatch: pytest.MonkeyPatch,
+    patience: int,
+    scores: tuple[float, ...],
+    best: int,
+    epochs: int,
+) -> None:
+    scripted(monkeypatch, *scores)
+    tuned = tune(settings(encoder, epochs=5, patience=patience), pairs=pairs)
+    assert (tuned.results["best_epoch"], tuned.results["epochs"]) == (best, epochs)
+    assert tuned.results["score"] == max(scores)
+    assert tuned.curves["score"] == list(scores)
+
+
+def test_a_run_that_has_stopped_early_is_told_so_after_a_kill(
+    encoder: str, pairs: PairData, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted(monkeypatch, 0.5, 0.4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Tuning, "finish", lambda self, folder: (_ for _ in ()).throw(KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            tune(settings(encoder, epochs=5, patience=1), pairs=pairs, folder=folder)
+    tuned = tune(settings(encoder, epochs=5, patience=1), pairs=pairs, folder=folder)
+    assert (tuned.results["best_epoch"], tuned.results["epochs"]) == (1, 2)
+
+
+def test_the_kept_model_is_that_of_the_best_epoch(encoder: str, pairs: PairData) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        scripted(patch, 0.9, 0.5)
+        kept = tune(settings(encoder, ramp=0.0), pairs=pairs).model
+    with pytest.MonkeyPatch.context() as patch:
+        scripted(patch, 0.1, 0.5)
+        last = tune(settings(encoder, ramp=0.0), pairs=pairs).model
+    assert int(kept.calls) == PER_EPOCH
+    assert int(last.calls) == 2 * PER_EPOCH
+    assert not same(kept, last)
+
+
+def test_gradients_are_gathered(encoder: str, pairs: PairData, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of five batches an epoch, in twos: the last one steps alone."""
+    at: list[int] = []
+    real = Tuning._move
+
+    def move(self: Tuning) -> None:
+        at.append(self.step)
+        real(self)
+
+    monkeypatch.setattr(Tuning, "_move", move)
+    tune(settings(encoder, accumulate=2), pairs=pairs)
+    assert at == [2, 4, 5, 6, 8, 10]
+
+
+def test_mixed_precision(encoder: str, pairs: PairData) -> None:
+    whole, half = (tune(settings(encoder, precision=name), pairs=pairs) for name in ("float32", "bfloat16"))
+    assert all(parameter.dtype == torch.float32 for parameter in half.model.parameters())
+    assert half.curves["loss"] != whole.curves["loss"]
+    assert half.curves["loss"] == pytest.approx(whole.curves["loss"], rel=0.1)
+    assert all(math.isfinite(value) for value in half.curves["information"])
+
+
+@pytest.mark.parametrize("test", [False, True])
+def test_test_pairs_are_judged_only_if_asked(encoder: str, pairs: PairData, values: PairData, test: bool) -> None:
+    results = tune(settings(encoder, epochs=1, test=test), pairs=pairs).results
+    assert (results["test"] is not None) == test
+    if test:
+        assert set(results["test"]) == {"accuracy", "f1", "score", "calibration_error"}
+        own = settings(encoder, epochs=1, test=True, task="own", label="y", regression=True)
+        assert tune(own, pairs=values).results["test"] is None
+
+
+def test_test_pairs_change_nothing(encoder: str, pairs: PairData) -> None:
+    assert pairs.test is not None
+    other = dataclasses.replace(pairs, test=Pairs(pairs.test.first, pairs.test.second, 1 - pairs.test.y))
+    assert same(*(tune(settings(encoder, epochs=1, test=True), pairs=each).model for each in (pairs, other)))
+
+
+def test_long_texts_are_counted(encoder: str, pairs: PairData) -> None:
+    long = Pairs((*pairs.train.first[:38], "tea " * 50, "soup " * 90), pairs.train.second, pairs.train.y)
+    results = tune(settings(encoder, epochs=1), pairs=dataclasses.replace(pairs, train=long, test=None)).results
+    assert results["notes"] == ["made up", "cut 2 of 56 pairs to 20 tokens"]
+
+
+def test_no_more_tokens_than_the_encoder_takes(encoder: str, pairs: PairData) -> None:
+    long = Pairs(("tea " * 50, *pairs.train.first[1:]), pairs.train.second, pairs.train.y)
+    one = settings(encoder, epochs=1, length=500)
+    results = tune(one, pairs=dataclasses.replace(pairs, train=long, test=None)).results
+    assert results["notes"][-1] == "cut 1 of 56 pairs to 24 tokens"
+
+
+def test_upper_layers_alone_move(encoder: str, pairs: PairData) -> None:
+    before = Bottleneck.over(encoder, num_labels=2, bottleneck=4).encoder.state_dict()
+    after = tune(settings(encoder, epochs=1, layers=1), pairs=pairs).model.encoder.state_dict()
+    moved = {name for name, value in after.items() if not torch.equal(value, before[name])}
+    assert moved
+    assert all(name.startswith("encoder.layer.2.") for name in moved)
+
+
+def test_states_that_are_computed_once_change_nothing(
+    encoder: str, pairs: PairData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = tune(settings(encoder, "none", layers=1), pairs=pairs)
+    monkeypatch.setattr(module, "splits", lambda *_: False)
+    slow = tune(settings(encoder, "none", layers=1), pairs=pairs)
+    assert quick.curves["loss"] == pytest.approx(slow.curves["loss"], rel=1e-3)
+    assert quick.results["score"] == pytest.approx(slow.results["score"], abs=0.1)
+
+
+@pytest.mark.parametrize("method", ["knife", "none"])
+def test_the_model_is_left_and_can_be_loaded(encoder: str, pairs: PairData, folder: Path, method: str) -> None:
+    tuned = tune(settings(encoder, method), pairs=pairs, folder=folder)
+    model, tokenizer = load_model(folder)
+    assert not model.training
+    assert pairs.validation.second is not None
+    given = tokenizer(
+        list(pairs.validation.first), list(pairs.validation.second), padding=True, truncation=True, return_tensors="pt"
+    )
+    with torch.no_grad():
+        logits = model(**given).logits
+        torch.testing.assert_close(logits, tuned.model(**given).logits)
+    right = (logits.argmax(1) == pairs.validation.y).double().mean().item()
+    assert right == pytest.approx(tuned.results["accuracy"])
+    assert model.config.id2label == {0: "bad", 1: "good"}
+    assert (folder / "plane.png").exists() == (method != "none")
+    assert not (folder / "checkpoint.pt").exists()
+
+
+def test_nothing_is_printed(encoder: str, pairs: PairData, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    capfd.readouterr()
+    tune(settings(encoder, epochs=1), pairs=pairs, folder=folder)
+    assert "".join(capfd.readouterr()) == ""
+
+
+def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"there is no .*model; expected the folder of a run that has ended"):
+        load_model(tmp_path)
+
+
+def test_a_loss_that_is_not_finite_ends_the_run(encoder: str, pairs: PairData, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Bottleneck, "_task_loss", lambda self, logits, labels: logits.sum() * math.nan)
+    with pytest.raises(FloatingPointError, match=r"the loss of step 1 is nan; a smaller lr may help"):
+        tune(settings(encoder, "none"), pairs=pairs)
+
+
+def test_facts_come_with_the_epochs(encoder: str, pairs: PairData) -> None:
+    told: list[tuple[int, Mapping[str, float]]] = []
+    tuned = tune(settings(encoder), pairs=pairs, tell=lambda step, facts: told.append((step, facts)))
+    assert [step for step, _ in told] == [20 * i for i in range(1, 11)]
+    looks = [facts for _, facts in told if facts]
+    assert [facts["score"] for facts in looks] == tuned.curves["score"]
+    assert {"epoch", "loss", "information", "information_vub", "relevance"} <= looks[0].keys()
+
+
+@pytest.mark.parametrize(("least", "epochs"), [(0, 2), (10, 2), (11, 3)])
+def test_few_pairs_are_seen_in_more_epochs(encoder: str, pairs: PairData, least: int, epochs: int) -> None:
+    told: list[int] = []
+    tuned = tune(settings(encoder, least_steps=least), pairs=pairs, tell=lambda step, _: told.append(step))
+    assert tuned.results["epochs"] == epochs
+    assert (len(told), told[-1]) == (PER_EPOCH * epochs, 200), "hundredths of the two epochs that were asked for"
+
+
+def test_data_are_loaded_and_cut(tmp_path: Path) -> None:
+    path = write(tmp_path / "mrpc.csv", table())
+    assert len(data_of(Settings(task="mrpc"), path).train) == 8
+    cut = data_of(Settings(task="mrpc", train_size=4, seed=3), path)
+    assert len(cut.train) == 4
+    assert "cut train to 4 of 8 rows, seed 3" in cut.notes
+    own = data_of(Settings(task="own", label="label", first="sentence2", second=None, regression=True), path)
+    assert own.regression
+    assert own.train.second is None
+
+
+def test_a_table_goes_all_the_way(encoder: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "mrpc.csv", table(sizes={"train": 16, "dev": 6, "test": 6}))
+    tuned = tune(settings(encoder, epochs=1, test=True), data=path)
+    assert 0 <= tuned.results["accuracy"] <= 1
+    assert tuned.results["test"] is not None
