@@ -86,11 +86,83 @@ class Identity(Transform):
         """Do nothing."""
 
 
-class Moments(nn.Module):
-    """Running means and covariances of columns, in double precision: of all rows, and of the last ``MEMORY`` or so.
+class Running(nn.Module):
+    """Statistics of rows, in double precision and two memories: of all rows, and of the last ``MEMORY`` or so.
 
     In the memory of all rows each counts alike. In the recent one older rows fade. They are the same until more than
     ``MEMORY`` rows were seen. ``forget_if`` lets the recent memory take the place of all: the data have moved.
+
+    Args:
+        **statistics: A tensor for each, the two memories along its first axis.
+
+    Attributes:
+        rows: How many rows count, (2,): ``ALL``, then ``RECENT``.
+        noise: The sum of the squared weights of all rows, (2,): one over the effective number of rows.
+        outliers: How many rows had an entry that was clipped, or were left out.
+    """
+
+    rows: Tensor
+    noise: Tensor
+    outliers: Tensor
+    counts = Remembered("counted")  # rows that were seen, and those of them since the last look
+
+    def __init__(self, **statistics: Tensor) -> None:
+        super().__init__()
+        self.statistics = (*statistics, "rows", "noise")
+        pair = torch.zeros(2, dtype=torch.double)
+        for name, value in (*statistics.items(), ("rows", pair), ("noise", pair + 1), ("outliers", pair.sum())):
+            self.register_buffer(name, value)
+        self.register_buffer("counted", torch.zeros(2, dtype=torch.long))
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all rows."""
+        self.rows, self.noise = torch.zeros_like(self.rows), torch.ones_like(self.noise)
+        self.outliers, self.counts = torch.zeros_like(self.outliers), [0, 0]
+
+    @property
+    def seen(self) -> int:
+        """How many rows came."""
+        return int(self.counts[0])
+
+    def due(self) -> bool:
+        """Whether enough rows came since the last time this was true for what follows from them to change."""
+        seen, pending = self.counts
+        if pending < STALE * min(seen, MEMORY):
+            return False
+        self.counts = [seen, 0]
+        return True
+
+    def forget_if(self, gain: Tensor, numbers: float) -> None:
+        """Let the recent memory take the place of all if recent rows gain so much by so many numbers of their own."""
+        enough = numbers + Z_SCORE * math.sqrt(2 * numbers)
+        when = 2 * gain > enough * self.noise[RECENT]
+        for name in self.statistics:
+            value = getattr(self, name)
+            setattr(self, name, torch.where(when, value[RECENT], value))
+
+    def _take(self, came: int, n: Tensor, outliers: Tensor) -> Tensor:
+        """Count n of the rows that came; return the part (2,) of each memory that they are."""
+        rows = self.rows + n
+        rows = rows.minimum(rows.new_tensor([math.inf, MEMORY])) if self.seen else rows
+        step = (n / rows.clamp_min(1)).clamp_max(1.0)
+        self.rows, self.noise = rows, (1 - step) ** 2 * self.noise + step**2 / n.clamp_min(1)
+        self.outliers = self.outliers + outliers
+        self.counts = [count + came for count in self.counts]
+        return step
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Move to another device; a change of precision does not reach the statistics."""
+        exact = dict(self._buffers)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        for name, buffer in self._buffers.items():
+            self._buffers[name] = None if buffer is None else exact[name].to(buffer.device)  # type: ignore[union-attr]
+        return self
+
+
+@final
+class Moments(Running):
+    """Running means and covariances of columns.
 
     Args:
         columns: How many columns c.
@@ -99,11 +171,8 @@ class Moments(nn.Module):
     Attributes:
         origin: What the columns are measured from, (c,): the median of the first rows.
         unit: The units of means and covariances, (c,): the spread of the first rows.
-        means: In units, (2, c): ``ALL``, then ``RECENT``.
+        means: In units, (2, c).
         covariances: In units, (2, c, c), or variances (2, c).
-        rows: How many rows count, (2,).
-        noise: The sum of the squared weights of all rows, (2,): one over the effective number of rows.
-        outliers: How many rows had an entry that was clipped, or were left out.
 
     Example:
         >>> moments = Moments(1)
@@ -116,30 +185,19 @@ class Moments(nn.Module):
     unit: Tensor
     means: Tensor
     covariances: Tensor
-    rows: Tensor
-    noise: Tensor
-    outliers: Tensor
-    counts = Remembered("counted")  # rows that were seen, and those of them since the last look
 
     def __init__(self, columns: int, full: bool = True) -> None:
-        super().__init__()
-        self.columns, self.full = columns, full
         zeros = torch.zeros(columns, dtype=torch.double)
-        for name, value in (("origin", zeros), ("unit", zeros + 1), ("means", zeros.repeat(2, 1))):
-            self.register_buffer(name, value)
         one = torch.eye(columns, dtype=torch.double) if full else zeros + 1
-        self.register_buffer("covariances", one.repeat(2, *[1] * one.dim()))
-        self.register_buffer("rows", zeros.new_zeros(2))
-        self.register_buffer("noise", zeros.new_ones(2))
-        self.register_buffer("outliers", zeros.new_zeros(()))
-        self.register_buffer("counted", torch.zeros(2, dtype=torch.long))
-        self.reset()
+        super().__init__(means=zeros.repeat(2, 1), covariances=one.repeat(2, *[1] * one.dim()))
+        self.columns, self.full = columns, full
+        self.register_buffer("origin", zeros)
+        self.register_buffer("unit", zeros + 1)
 
     def reset(self) -> None:
         """Forget all rows."""
-        self.rows, self.noise = torch.zeros_like(self.rows), torch.ones_like(self.noise)
-        self.means, self.outliers = torch.zeros_like(self.means), torch.zeros_like(self.outliers)
-        self.counts = [0, 0]
+        super().reset()
+        self.means = torch.zeros_like(self.means)
 
     def mean(self, memory: int) -> Tensor:
         """Means (c,) in units of the data."""
@@ -161,9 +219,7 @@ class Moments(nn.Module):
                 return  # nothing to start from
             self.origin, self.unit = _robust_scale(torch.where(finite, x, torch.nan))
         w, far = self._clipped(torch.where(finite, (x - self.origin) / self.unit, self.means[RECENT]))
-        rows = self.rows + n
-        rows = torch.stack([rows[ALL], rows[RECENT].clamp_max(MEMORY)]) if self.seen else rows
-        step, part = (n / rows.clamp_min(1)).clamp_max(1.0), finite / n.clamp_min(1)  # 2, and N 1
+        step, part = self._take(len(x), n, (far | ~finite.squeeze(1)).sum()), finite / n.clamp_min(1)  # 2, and N 1
         mean = (part * w).sum(0)
         gap, centred = torch.where(n > 0, mean - self.means, 0.0), w - mean  # 2 c, and N c
         weight = step.view(2, *[1] * (self.covariances.dim() - 1))
@@ -173,38 +229,12 @@ class Moments(nn.Module):
             own, between = (part * centred * centred).sum(0), gap.square()
         own = torch.where(n > 0, own, self.covariances)
         self.covariances = torch.lerp(self.covariances, own, weight) + weight * (1 - weight) * between
-        self.means, self.rows = self.means + step[:, None] * gap, rows
-        self.noise = (1 - step) ** 2 * self.noise + step**2 / n.clamp_min(1)
-        self.outliers = self.outliers + (far | ~finite.squeeze(1)).sum()
-        self.counts = [count + len(x) for count in self.counts]
-
-    @property
-    def seen(self) -> int:
-        """How many rows came."""
-        return int(self.counts[0])
-
-    def due(self) -> bool:
-        """Whether enough rows came since the last time this was true for what follows from the moments to change."""
-        seen, pending = self.counts
-        if pending < STALE * min(seen, MEMORY):
-            return False
-        self.counts = [seen, 0]
-        return True
+        self.means = self.means + step[:, None] * gap
 
     def change(self) -> Tensor:
         """What recent rows gain, in nats per row, by means and variances of their own, columns taken apart."""
         recent, every = self._variances().flip(0).clamp_min(torch.finfo(torch.double).eps)
-        ratio, off = recent / every, (self.means[RECENT] - self.means[ALL]).square() / every
-        return 0.5 * (ratio + off - 1 - ratio.log()).sum()
-
-    def forget_if(self, gain: Tensor, numbers: float) -> None:
-        """Let the recent memory take the place of all if recent rows gain so much by so many numbers of their own."""
-        enough = numbers + Z_SCORE * math.sqrt(2 * numbers)
-        when = 2 * gain > enough * self.noise[RECENT]
-        for name in ("means", "covariances", "rows", "noise"):
-            value = getattr(self, name)
-            every = torch.where(when, value[RECENT], value[ALL])
-            setattr(self, name, torch.stack([every, value[RECENT]]))
+        return normal_gain(recent / every, (self.means[RECENT] - self.means[ALL]).square() / every)
 
     def _variances(self) -> Tensor:
         return self.covariances.diagonal(0, 1, 2) if self.full else self.covariances
@@ -216,13 +246,66 @@ class Moments(nn.Module):
         away = w - self.means[RECENT]
         return self.means[RECENT] + away.clamp(-reach, reach), (away.abs() > reach).any(1)
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Move to another device; a change of precision does not reach the statistics."""
-        exact = dict(self._buffers)
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        for name, buffer in self._buffers.items():
-            self._buffers[name] = None if buffer is None else exact[name].to(buffer.device)  # type: ignore[union-attr]
-        return self
+
+@final
+class Quantiles(Running):
+    """Running quantiles of columns, at evenly spaced points of the normal scale.
+
+    Quantiles of batches are averaged, and far out their logarithms: tails may be heavy.
+
+    Args:
+        columns: How many columns c.
+        normal: The points of the normal scale, (Q,).
+
+    Attributes:
+        origin: What the columns are measured from, (c, 1): the median of the first rows.
+        unit: The units, (c, 1): the spread of the first rows; for a constant column its own size, at least one.
+        values: In units, the inverse hyperbolic sine of the quantiles, (2, c, Q).
+    """
+
+    normal: Tensor
+    origin: Tensor
+    unit: Tensor
+    values: Tensor
+
+    def __init__(self, columns: int, normal: Tensor) -> None:
+        super().__init__(values=normal.double().asinh().repeat(2, columns, 1))
+        self.register_buffer("normal", normal.double(), persistent=False)
+        self.register_buffer("origin", torch.zeros(columns, 1, dtype=torch.double))
+        self.register_buffer("unit", torch.ones(columns, 1, dtype=torch.double))
+
+    def knots(self, memory: int) -> Tensor:
+        """Quantiles (c, Q) in units of the data."""
+        return self.origin + self.unit * self.values[memory].sinh()
+
+    def observe(self, x: Tensor) -> None:
+        """Take the rows of x (N, c) into both memories."""
+        x = x.detach().double()
+        finite = torch.isfinite(x).all(1)
+        n, x = finite.sum(), torch.where(finite[:, None], x, torch.nan).T  # c N
+        if not self.seen:
+            if not bool(n):
+                return  # nothing to start from
+            self._start(x)
+        low, middle, high = self.values[RECENT, :, [0, len(self.normal) // 2, -1]].sinh().split(1, 1)
+        reach = (high - low) * (FAR if not self.seen else FAR**2) / (self.normal[-1] - self.normal[0])
+        w = (x - self.origin) / self.unit  # data that have jumped are to be followed
+        near = w.clamp(middle - reach, middle + reach)
+        batch = _quantiles(near, n, self.normal)
+        told = (batch[:, -1:] > batch[:, :1]) & (n > 1)  # a column that stands still in a batch says nothing
+        step = self._take(x.shape[1], n, (near != w).any(0).sum())  # NaN is not equal to itself
+        self.values = torch.where(told, torch.lerp(self.values, batch.asinh(), step[:, None, None]), self.values)
+
+    def _start(self, x: Tensor) -> None:
+        median, unit = (part.unsqueeze(1) for part in _robust_scale(x.T))
+        still = torch.nan_to_num((x - median).abs()).amax(1, keepdim=True) == 0
+        self.origin, self.unit = median, torch.where(still, median.abs().clamp_min(1.0), unit)
+        self.values = self.normal.asinh().expand_as(self.values)
+
+
+def normal_gain(ratio: Tensor, off: Tensor) -> Tensor:
+    """What normal columns gain, in nats per row, by a variance ``ratio`` times as large and a mean moved by ``off``."""
+    return 0.5 * (ratio + off - 1 - ratio.log()).sum()
 
 
 def count_outliers(module: nn.Module, rows: Tensor | int = 0) -> int:
@@ -449,22 +532,21 @@ class RankNormal(Monotone):
 
     normal: Tensor
     quantiles: Tensor
-    rows: Tensor
-    empty = Remembered("blank")
+    weights: Tensor
 
     def __init__(self, dim: int, knots: int = 105, reach: float = 2.6) -> None:
         super().__init__(dim)
         self.gap = 2 * reach / (knots - 1)
         self.register_buffer("normal", torch.linspace(-reach, reach, knots))
         self.register_buffer("quantiles", self.normal.repeat(dim, 1))  # dim Q
-        self.register_buffer("rows", torch.zeros((), dtype=torch.double))
-        self.register_buffer("blank", torch.tensor(True))
-        self.moments = Moments(dim, full=False)  # of what comes out: whether it still looks as it did
+        edges = torch.special.ndtr((self.normal[1:] + self.normal[:-1]) / 2)
+        weights = torch.cat([torch.zeros(1), edges, torch.ones(1)]).diff()
+        self.register_buffer("weights", weights, persistent=False)  # part of the rows that a knot stands for
+        self.running = Quantiles(dim, self.normal)
 
     def reset(self) -> None:
         """Forget all rows that were seen."""
-        self.rows, self.empty = torch.zeros_like(self.rows), True
-        self.moments.reset()
+        self.running.reset()
 
     def map(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Map x (N, dim) to u; also return the log-slopes (N, dim)."""
@@ -497,61 +579,27 @@ class RankNormal(Monotone):
         return (x - self.quantiles[:, len(self.normal) // 2].to(x.dtype)) / scale, scale
 
     def observe(self, x: Tensor, given: Tensor | None = None) -> None:
-        """Move the quantiles towards those of the rows of x (N, dim), in logarithms far out: tails may be heavy."""
-        x = x.detach().to(self.quantiles.dtype)
-        finite = torch.isfinite(x).all(1)
-        n = finite.sum()
-        rows = torch.where(finite[:, None], x, torch.nan)
-        x = self._clipped(rows)
-        batch, middle = self._quantiles_of(x, n), len(self.normal) // 2
-        told = (batch[:, -1:] > batch[:, :1]) & (n > 1)  # a column that stands still in a batch says nothing
-        if self.empty:
-            if not bool(n):
-                return  # nothing to start from
-            self.quantiles, self.rows, self.empty = self._start(batch, told, x), n.double(), False
-            self.moments.observe(self.map(rows)[0])
+        """Follow the quantiles of the rows of x (N, dim)."""
+        running = self.running
+        running.observe(x)
+        if not running.seen or not running.due():
             return
-        self.moments.observe(self.map(rows)[0])
-        if self.moments.due():
-            self.moments.forget_if(self.moments.change(), 2 * self.dim)
-        self.rows = torch.minimum(self.rows + n, self.moments.rows[ALL]).clamp_min(1)
-        batch = torch.where(told, batch, self.quantiles)
-        centre, reach = self.quantiles[:, middle : middle + 1], self.quantiles[:, -1:] - self.quantiles[:, :1]
-        scale = torch.maximum(self._width().unsqueeze(-1), reach * 1e-6)
-        old, new = ((self.quantiles - centre) / scale).asinh_(), ((batch - centre) / scale).asinh_()
-        moved = torch.lerp(old, new, (n / self.rows).to(old.dtype)).sinh_() * scale + centre
-        self.quantiles = self._increasing(moved, x)
+        running.forget_if(self._change(), 2 * self.dim)
+        self.quantiles = _apart(running.knots(ALL).to(self.quantiles), (running.unit * self.gap).to(self.quantiles))
 
-    def _clipped(self, x: Tensor) -> Tensor:
-        """Clip entries (N, dim) that no quantile should see."""
-        far = FAR
-        if self.empty:
-            median, unit = _robust_scale(x)
-        else:  # where the outermost quantiles are, in standard deviations of a normal
-            reach, far = (len(self.normal) - 1) * self.gap, FAR**2  # data that have jumped are to be followed
-            median, unit = self.quantiles[:, len(self.normal) // 2], self.quantiles[:, [0, -1]].diff()[:, 0] / reach
-        return x.clamp(median - far * unit, median + far * unit)
+    def moments(self, quantiles: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation (dim,) of columns with quantiles (dim, Q); what is farther out counts as they do.
 
-    def _start(self, batch: Tensor, told: Tensor, x: Tensor) -> Tensor:
-        """Quantiles of the first rows; a column that stands still has a scale of its own size, at least one."""
-        place = torch.nan_to_num(x, nan=-torch.inf).amax(0).unsqueeze(-1)
-        place = torch.where(torch.isfinite(place), place, 0.0)
-        still = place + self.normal.to(x.dtype) * place.abs().clamp_min(1.0)
-        return torch.where(told, self._increasing(batch, x), still)
+        They exist for every distribution. In units of a standard normal's own they are 0 and 1 for one.
+        """
+        mean = quantiles @ self.weights.to(quantiles)
+        variance = (quantiles - mean[:, None]).square() @ self.weights.to(quantiles)
+        return mean, (variance / (self.normal.square() @ self.weights)).sqrt()
 
-    def _quantiles_of(self, x: Tensor, n: Tensor) -> Tensor:
-        """Quantiles (dim, Q) of the n finite rows of x (N, dim) at the knots' levels; others are NaN."""
-        ordered = x.t().sort(-1).values  # NaN last
-        place = (torch.special.ndtr(self.normal.to(x.dtype)) * n - 0.5).clamp_min(0)
-        place = torch.minimum(place, (n - 1).clamp_min(0).to(place))  # Q
-        below = torch.minimum(place.long(), (n - 2).clamp_min(0))
-        above = torch.minimum(below + 1, (n - 1).clamp_min(0))
-        values = torch.lerp(ordered[:, below], ordered[:, above], place - below)
-        return torch.nan_to_num(values, nan=0.0)
-
-    def _increasing(self, quantiles: Tensor, x: Tensor) -> Tensor:
-        spread = _nan_std(x).unsqueeze(-1) * (self.gap / CLOSE)  # where all are the same: standardise
-        return _apart(quantiles, spread)
+    def _change(self) -> Tensor:
+        """What recent rows gain by means and variances of their own where the map leads, columns taken apart."""
+        mean, scale = self.moments(self.map(self.running.knots(RECENT).T)[0].T)
+        return normal_gain(scale.square(), mean.square())
 
     def _width(self) -> Tensor:
         """Half the distance (dim,) of the quantiles at minus and plus one on the normal scale, or next to them."""
@@ -578,24 +626,23 @@ class Features(nn.Module):
     def __init__(self, dim: int, ranks: bool = True) -> None:
         super().__init__()
         self.out = 2 * dim if ranks else dim
-        self.raw, self.ranks = Standardize(dim), RankNormal(dim) if ranks else None
+        self.map: Transform = RankNormal(dim) if ranks else Standardize(dim)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map x (N, g) to features (N, out)."""
-        raw: Tensor = self.raw(x)[0]
-        return raw if self.ranks is None else torch.cat([raw.clamp(-FAR, FAR), self.ranks.map(x)[0]], 1)
+        u: Tensor = self.map(x)[0]
+        if not isinstance(self.map, RankNormal):
+            return u
+        mean, scale = (part.to(x.dtype) for part in self.map.moments(self.map.quantiles.double()))
+        return torch.cat([((x - mean) / scale).clamp(-FAR, FAR), u], 1)
 
     def observe(self, x: Tensor) -> None:
         """Follow the rows of x (N, g)."""
-        self.raw.observe(x)
-        if self.ranks is not None:
-            self.ranks.observe(x)
+        self.map.observe(x)
 
     def reset(self) -> None:
         """Forget all rows that were seen."""
-        self.raw.reset()
-        if self.ranks is not None:
-            self.ranks.reset()
+        self.map.reset()
 
 
 def precision_factor(covariance: Tensor, rows: Tensor | float | None) -> tuple[Tensor, Tensor]:
@@ -674,10 +721,14 @@ def _robust_scale(x: Tensor) -> tuple[Tensor, Tensor]:
     return median, unit
 
 
-def _nan_std(x: Tensor) -> Tensor:
-    """Standard deviations (dim,) of x (N, dim) without the rows that are NaN."""
-    mean = torch.nanmean(x, 0)
-    return torch.nan_to_num(torch.nanmean((x - mean).square(), 0).sqrt(), nan=0.0)
+def _quantiles(x: Tensor, n: Tensor, normal: Tensor) -> Tensor:
+    """Quantiles (c, Q) of the n numbers in every row of x (c, N) at levels of the normal scale; the others are NaN."""
+    ordered = x.sort(1).values  # NaN last
+    place = (torch.special.ndtr(normal) * n - 0.5).clamp_min(0)
+    place = place.minimum((n - 1).clamp_min(0).to(place))  # Q
+    below = place.long().minimum((n - 2).clamp_min(0))
+    above = (below + 1).minimum((n - 1).clamp_min(0))
+    return torch.nan_to_num(torch.lerp(ordered[:, below], ordered[:, above], place - below))
 
 
 def _inverse(lower: Tensor) -> Tensor:
@@ -690,10 +741,13 @@ def _svd(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return U, s, Vh
 
 
-def _apart(knots: Tensor, widest: Tensor) -> Tensor:
-    """Push knots (dim, Q) that coincide apart, to both sides and by a small part of the gaps around: finite slopes."""
+def _apart(knots: Tensor, gap: Tensor) -> Tensor:
+    """Push knots (dim, Q) that coincide apart, to both sides and by a small part of the gaps around: finite slopes.
+
+    Where all coincide they become as far apart as ``gap`` (dim, 1).
+    """
     near = nn.functional.max_pool1d(knots.diff(), 7, 1, 3)
-    least = torch.where(near > 0, near, widest).amin(1, keepdim=True)  # for runs that are longer than the window
+    least = torch.where(near > 0, near, gap / CLOSE).amin(1, keepdim=True)  # for runs that are longer than the window
     rounding = knots[:, 1:].abs() * (2 * torch.finfo(knots.dtype).eps)
     ramp = nn.functional.pad(torch.maximum(torch.maximum(near, least) * CLOSE, rounding).cumsum(1), (1, 0))
     bare = knots - ramp
