@@ -150,9 +150,10 @@ class MaskedLinear(Linear):
 class MaskedLayers(nn.Sequential):
     """The hidden layers of an autoregressive network (Germain et al., 2015): a unit sees the inputs up to its number.
 
-    In front of the ``features`` ordered inputs may stand ``given`` others, which every unit sees. The units of the
-    first layer bend at places and on scales drawn for data of unit scale, from coarse ones to the finest that a few
-    hundred rows can show: a network that starts smooth everywhere does not find fine waves.
+    In front of the ``features`` ordered inputs may stand ``given`` others, which every unit sees, and half of the units
+    see nothing else: what is first in the order depends on them alone. The units of the first layer bend at places and
+    on scales drawn for data of unit scale, from coarse ones to the finest that a few hundred rows can show: a network
+    that starts smooth everywhere does not find fine waves.
 
     Args:
         features: Number of ordered inputs.
@@ -176,7 +177,8 @@ class MaskedLayers(nn.Sequential):
         seen = torch.cat([torch.zeros(given), torch.arange(1, features + 1)])  # what an input is the number of
         layers: list[nn.Module] = []
         for width in hidden:
-            sees = torch.arange(width) * features // width  # a unit sees the inputs up to this number
+            own = width // 2 if given else 0
+            sees = torch.cat([torch.zeros(own), torch.arange(width - own) * features // (width - own)])
             layers += [MaskedLinear(seen <= sees[:, None]), activation()]
             seen = sees
         super().__init__(*layers)
@@ -185,13 +187,19 @@ class MaskedLayers(nn.Sequential):
 
     @torch.no_grad()
     def spread(self, generator: torch.Generator | None = None) -> None:
-        """Let the units of the first layer bend at points of a standard normal, on scales of powers of two."""
+        """Let the units of the first layer bend at points of a standard normal, on scales of powers of two.
+
+        The layers behind it start as large as keeps the variance (He et al., 2015).
+        """
         layer = self[0]
         assert isinstance(layer, MaskedLinear)
         places = torch.randn(layer.weight.shape, generator=generator).to(layer.weight)
         scale = 2.0 ** (torch.arange(len(places)) % SCALES).to(layer.weight)
         layer.weight.mul_(scale[:, None])
         layer.bias.copy_(-(layer.weight * layer.mask * places).sum(1))
+        for later in list(self)[2::2]:
+            assert isinstance(later, MaskedLinear)
+            later.weight.mul_(math.sqrt(6))
 
 
 def hidden_layers(

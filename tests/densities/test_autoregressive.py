@@ -30,14 +30,14 @@ def grid(n: int, reach: float) -> tuple[Tensor, float]:
 
 @torch.no_grad()
 def test_it_integrates_to_one() -> None:
-    points, cell = grid(600, 12.0)
+    points, cell = grid(900, 18.0)
     assert float(shaken(2).log_prob(points).exp().sum() * cell) == pytest.approx(1, abs=1e-3)
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("label", [0, 1])
 def test_it_integrates_to_one_in_every_class(label: int) -> None:
-    points, cell = grid(600, 12.0)
+    points, cell = grid(900, 18.0)
     density = shaken(2, given_classes=2)
     given = torch.full((len(points),), label)
     assert float(density.log_prob(points, given).exp().sum() * cell) == pytest.approx(1, abs=1e-3)
