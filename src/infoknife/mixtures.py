@@ -235,11 +235,14 @@ class Mixture:
         return _inverses((triangle * triangle.diagonal(0, 1, 2).sign()[..., None]).mT)
 
 
-def fit_mixture(x: Tensor, components: int, generator: torch.Generator, spread: float = SPREAD) -> Mixture:
+def fit_mixture(
+    x: Tensor, components: int, generator: torch.Generator, spread: float = SPREAD, patience: float = PATIENCE
+) -> Mixture:
     """Fit a mixture of so many kernels to x (N, d), which is whitened: mean zero, covariance about the identity.
 
     Held-out rows choose the number of different clusters, from none that is better than the standard normal up to all
-    of the kernels; these then share the clusters, ``spread`` of their standard deviations apart.
+    of the kernels; these then share the clusters, ``spread`` of their standard deviations apart. The search ends after
+    ``patience`` doublings without a gain.
 
     Example:
         >>> x = torch.randn(1000, 2, generator=torch.Generator().manual_seed(0))
@@ -248,7 +251,7 @@ def fit_mixture(x: Tensor, components: int, generator: torch.Generator, spread: 
     """
     x = x.detach().float().clamp(-FAR, FAR)  # single precision is ample for a start in whitened coordinates
     rows = x[torch.randperm(len(x), generator=generator)[:ROWS].to(x.device)]
-    clusters = _clusters(rows, components, generator)
+    clusters = _clusters(rows, components, generator, patience)
     if clusters == 0:
         return Mixture.standard(x.shape[1], x).split(components, generator, spread)
     fitted = _fitted(rows, clusters, generator).step(x, _pooling(x))
@@ -327,7 +330,7 @@ def _pooling(x: Tensor) -> Prior:
     return Prior(rows=x.shape[1] + 1.0, floor=RIDGE)
 
 
-def _clusters(rows: Tensor, components: int, generator: torch.Generator) -> int:
+def _clusters(rows: Tensor, components: int, generator: torch.Generator, patience: float = PATIENCE) -> int:
     """The number of clusters (0: the standard normal as it is) under which a held-out quarter is most likely."""
     held_out, train = rows[: len(rows) // 4], rows[len(rows) // 4 :]
     if len(held_out) < 2:
@@ -335,7 +338,7 @@ def _clusters(rows: Tensor, components: int, generator: torch.Generator) -> int:
     return best_size(
         sizes(components, len(train) / (2 * (rows.shape[1] + 1))),
         lambda K: float(_fitted(train, K, generator).log_prob(held_out).mean()),
-        patience=PATIENCE,
+        patience=patience,
         least=float(Mixture.standard(rows.shape[1], rows).log_prob(held_out).mean()),
     )
 

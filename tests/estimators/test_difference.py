@@ -34,6 +34,14 @@ def two(estimator: Difference) -> TwoDensities:
     return pair
 
 
+def test_a_curved_variable_is_not_the_target() -> None:
+    """Its marginal would be the harder part to learn, and what it misses would count as information."""
+    angle, noise = torch.rand(1024, 1, generator=torch.Generator().manual_seed(0)) * 2 * math.pi, torch.randn(1024, 2)
+    ring = torch.cat([angle.cos(), angle.sin()], 1) + 0.1 * noise
+    assert Difference(1, 2, components=4).initialize(angle, ring, seed=0).given == "y"
+    assert Difference(2, 1, components=4).initialize(ring, angle, seed=0).given == "x"
+
+
 @pytest.mark.parametrize("given", ["x", "y"])
 def test_gaussian_pair(given: str) -> None:
     estimator = Difference(3, 3, density="doe", given=given).initialize(*PAIR.sample(5000, seed=0))

@@ -15,11 +15,12 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import Z_SCORE, Identity, RankNormal, Transform
+from infoknife.coordinates import Z_SCORE, Identity, RankNormal, Transform, Whiten
 from infoknife.densities import KNIFE, Autoregressive, Density, Gaussian, Logistic, Schraudolph
 from infoknife.densities.base import generator_of
 from infoknife.estimators.base import Facts, MutualInformation
 from infoknife.inputs import Remembered, one_of
+from infoknife.mixtures import Mixture, fit_mixture
 
 DENSITIES: dict[str, Callable[..., Density]] = {
     "autoregressive": Autoregressive,
@@ -31,6 +32,7 @@ DENSITIES: dict[str, Callable[..., Density]] = {
 TRIAL_ROWS = 2048  # rows of the short fits that choose a side; enough to see which is simpler
 TRIAL_STEPS = 200  # of them, of Adam at
 TRIAL_RATE = 1e-2
+TRIAL_KERNELS = 32  # of the mixture that says how much a marginal has to learn
 
 
 class EntropyPair(nn.Module, ABC):
@@ -171,8 +173,9 @@ class Difference(MutualInformation):
         density: ``"autoregressive"``, ``"knife"`` (mixtures of full kernels), ``"doe"`` (Gaussian), ``"doe-logistic"``
             or ``"schraudolph"``.
         given: The side that is conditioned on, ``"x"`` or ``"y"``. If not given, ``initialize`` makes a short fit of
-            both and takes the one under which held-out pairs are more likely, ``"x"`` unless it is sure: an encoder of
-            x is followed more steadily where x is the condition.
+            both: the target is the variable whose marginal has less to learn, or else the one under which held-out
+            pairs are more likely. It is ``"x"`` unless another is surely better: an encoder of x is followed more
+            steadily where x is the condition.
         ranks: Whether the target is made normal by rank first, which leaves the information as it is.
         marginal_rate: Learning rate of the marginal density in units of the conditional's (section A.3).
         conditional_options: Options of the conditional density alone, such as the width of its network.
@@ -269,19 +272,29 @@ class Difference(MutualInformation):
         self._pair.initialize(*self._ordered(x, y), generator)
 
     def _better_side(self, x: Tensor, y: Tensor, generator: torch.Generator) -> str:
-        """The side whose conditional, with the other's marginal, makes held-out pairs more likely after a short fit."""
+        """The side that held-out pairs say is better; "x" unless the other is surely better.
+
+        Information is invented where a marginal is poorer than its conditional. So the target is first of all the
+        variable whose marginal has less to learn: the one for which a mixture of kernels is less ahead of a normal
+        density, behind the map. Where both are alike, it is the one under which pairs are likelier after a short fit.
+        """
         order = torch.randperm(len(x), generator=generator)[:TRIAL_ROWS].to(x.device)
         held, train = order[: len(order) // 4], order[len(order) // 4 :]
         if len(held) < 2:
             return "x"
-        likely = {}
+        structure, likely = {}, {}
         for side, pair in self._pairs().items():
-            trial = copy.deepcopy(pair)
-            _short_fit(trial, *self._ordered(x[train], y[train], side), generator)
-            likely[side] = trial.log_probs(*self._ordered(x[held], y[held], side))
+            target = self._ordered(x, y, side)[0]
+            structure[side] = _structure(pair.map.initialize(target), target[train], target[held], generator)
+        for side, other in (("x", "y"), ("y", "x")):
+            if _surely(structure[side]) and _surely(structure[side] - structure[other]):
+                return other
+        for side, pair in self._pairs().items():
+            trial, (target, condition) = copy.deepcopy(pair), self._ordered(x, y, side)
+            _short_fit(trial, target[train], condition[train], generator)
+            likely[side] = trial.log_probs(target[held], condition[held])
         (y_given_x, y_alone), (x_given_y, x_alone) = likely["x"], likely["y"]
-        better = x_given_y + y_alone - y_given_x - x_alone
-        return "y" if better.mean() > Z_SCORE * better.std() / math.sqrt(len(held)) else "x"
+        return "y" if _surely(x_given_y + y_alone - y_given_x - x_alone) else "x"
 
 
 @final
@@ -350,6 +363,19 @@ class JointDifference(MutualInformation):
 def seed_from(generator: torch.Generator) -> int:
     """Draw the seed of a part."""
     return int(torch.randint(2**62, (), generator=generator))
+
+
+def _surely(x: Tensor) -> bool:
+    """Whether the mean of independent numbers (N,) is above zero beyond chance."""
+    return bool(x.mean() > Z_SCORE * x.std() / math.sqrt(len(x)))
+
+
+def _structure(first: Transform, train: Tensor, held: Tensor, generator: torch.Generator) -> Tensor:
+    """How much likelier (N,), in nats, a mixture makes held-out rows behind a map than a normal density does."""
+    whiten = Whiten(first.dim).to(train.dtype).initialize(first(train)[0])
+    u, v = (whiten(first(rows)[0])[0] for rows in (train, held))
+    normal = Mixture.standard(first.dim, v)
+    return fit_mixture(u, TRIAL_KERNELS, generator, patience=math.inf).log_prob(v) - normal.log_prob(v)
 
 
 def _short_fit(pair: EntropyPair, target: Tensor, condition: Tensor, generator: torch.Generator) -> None:
