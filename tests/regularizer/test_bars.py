@@ -55,12 +55,12 @@ class World:
 def test_information_of_ten_nats_is_taken_away(d: int, bar: float) -> None:
     world = World(d, 10.0)
     assert world.information() == pytest.approx(10, abs=1e-3)
-    assert world.train(Regularizer(mi("knife", d, d, given="y"), seed=0, warn=False), 5000) < bar
+    assert world.train(Regularizer(mi("knife", d, d), seed=0, warn=False), 5000) < bar
 
 
 @pytest.mark.slow
 def test_information_is_raised_to_twenty_nats() -> None:
-    regularizer = Regularizer(mi("knife", 20, 20, given="y"), maximize=True, seed=0, warn=False)
+    regularizer = Regularizer(mi("knife", 20, 20), maximize=True, seed=0, warn=False)
     assert World(20, 2.0).train(regularizer, 2000, lr=1e-2) > 20
     assert regularizer.health().skipped_steps == 0
 
@@ -68,7 +68,7 @@ def test_information_is_raised_to_twenty_nats() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [0.1, 1.0])
 def test_a_limit_is_kept_from_below(limit: float) -> None:
-    left = World(20, 10.0).train(Regularizer(mi("knife", 20, 20, given="y"), at_most=limit, seed=0, warn=False), 5000)
+    left = World(20, 10.0).train(Regularizer(mi("knife", 20, 20), at_most=limit, seed=0, warn=False), 5000)
     assert 0.8 * limit < left <= limit
 
 
@@ -101,7 +101,7 @@ def test_the_gradient_is_right_soon_after_a_shift() -> None:
     d, generator, regularizer = (
         20,
         torch.Generator().manual_seed(0),
-        Regularizer(mi("knife", 20, 20, given="y"), seed=0, warn=False),
+        Regularizer(mi("knife", 20, 20), seed=0, warn=False),
     )
     for nats, rounds in ((2, 400), (6, 50), (10, 50), (4, 50)):
         c = math.sqrt(1 - math.exp(-2 * nats / d))
@@ -125,7 +125,7 @@ def test_a_long_run_on_what_drifts() -> None:
     d, generator, regularizer = (
         4,
         torch.Generator().manual_seed(0),
-        Regularizer(mi("knife", 4, 4, given="y"), seed=0, warn=False),
+        Regularizer(mi("knife", 4, 4), seed=0, warn=False),
     )
     errors = []
     for step in range(10_000):
