@@ -85,16 +85,17 @@ class Erasure(nn.Module, ABC):
         s = s.to_numpy() if hasattr(s, "to_numpy") else s
         if _is_numbers(s):
             if self.classes is not None:
-                raise TypeError("s is floating point; expected classes as before. If they are codes use s.long()")
+                raise TypeError(
+                    "s is floating point; expected classes as before. If they are whole numbers use s.long()"
+                )
             columns = self.means.shape[1] - self.dim if self.dim else None
             return matrix(s, "s", rows=rows, dim=columns).double()
         labels = s.tolist() if hasattr(s, "tolist") else list(s)
-        wrong = next((label for label in labels if not isinstance(label, Class)), None)
-        if wrong is not None or (self.dim and self.classes is None):
-            expected = "one class per row, whole numbers or strings" if wrong is not None else "numbers as before"
-            raise TypeError(
-                f"s has {labels[0] if wrong is None else wrong!r}; expected {expected}, and nothing missing"
-            )
+        wrong = [label for label in labels if not isinstance(label, Class)]
+        if wrong:
+            raise TypeError(f"s has {wrong[0]!r}; expected one class per row, whole numbers or strings, none missing")
+        if self.dim and self.classes is None:
+            raise TypeError("s is classes; expected numbers as before. If they are quantities use s.float()")
         held = list(self.classes or [])
         new = sorted(set(labels) - set(held), key=lambda label: (isinstance(label, str), label))
         if known and new:
@@ -141,12 +142,12 @@ class Erasure(nn.Module, ABC):
 class LEACE(Erasure):
     r"""Least-squares concept erasure: no linear predictor of s from z is better than a constant (Belrose et al., 2023).
 
-    $z' = z - P\,(z - \mathbb E z)$ with $P = W^+ \Pi\, W$, where $W = (\Sigma_{zz}^{1/2})^+$ and $\Pi$ is the orthogonal
-    projection to the columns of $W \Sigma_{zs}$. Then $\mathrm{Cov}(z', s) = 0$, which is what keeps every linear
-    predictor, for every convex loss, at the loss of a constant one. Of all affine maps that do this it changes z least:
-    $\mathbb E \|z' - z\|^2$ is smallest in every norm that has an inner product. It needs no s once it is fitted, gives
-    the same when applied twice, and commutes with invertible affine maps of z. At most k columns of numbers, or one
-    less than there are classes, are taken from the rank of z.
+    $z' = \mu + P (z - \mu)$ with the mean $\mu$ and $P = I - W^+ \Pi\, W$, where $W = (\Sigma_{zz}^{1/2})^+$ and $\Pi$
+    is the orthogonal projection to the columns of $W \Sigma_{zs}$. Then $\mathrm{Cov}(z', s) = 0$, and that is what
+    keeps every linear predictor, for every convex loss, at the loss of a constant one. Of all affine maps that do this
+    it changes z least: $\mathbb E \|z' - z\|^2$ is smallest, in every norm that has an inner product. It needs no s
+    once fitted, gives the same when applied twice, and commutes with invertible affine maps of z. At most k directions
+    are lost for k columns of numbers, and k - 1 for k classes.
 
     Example:
         >>> s = torch.arange(1000) % 2
@@ -171,7 +172,7 @@ class LEACE(Erasure):
 
     @property
     def projection(self) -> Tensor:
-        """The matrix $I - P$ (d, d) that centred features are multiplied with."""
+        """The matrix P (d, d), in double precision."""
         left, right, _ = self._solution()
         return torch.eye(self.dim).to(left) - left @ right
 
@@ -196,10 +197,10 @@ class QuadraticErasure(Erasure):
 
     $z' = \bar\mu + A_s (z - \mu_s)$, with $A_s = \Sigma_s^{-1/2} (\Sigma_s^{1/2} \bar\Sigma\, \Sigma_s^{1/2})^{1/2}
     \Sigma_s^{-1/2}$, $\bar\mu$ the mean and $\bar\Sigma$ the Wasserstein barycentre of the classes,
-    $\bar\Sigma = \mathbb E_s (\bar\Sigma^{1/2} \Sigma_s \bar\Sigma^{1/2})^{1/2}$, all in coordinates in which the pooled
-    covariance within classes is the identity. So $\mathbb E[z' | s]$ and $\mathrm{Cov}(z' | s)$ do not depend on s, and no
-    predictor that sees z by its means and products alone is better than a constant; of all maps that do this it changes
-    z least in those units (Gelbrich, 1990). It commutes with invertible affine maps of z.
+    $\bar\Sigma = \mathbb E_s (\bar\Sigma^{1/2} \Sigma_s \bar\Sigma^{1/2})^{1/2}$, all in coordinates in which the
+    pooled covariance within classes is the identity. So $\mathbb E[z' | s]$ and $\mathrm{Cov}(z' | s)$ do not depend
+    on s, and no predictor that is linear in z' and in the products of its columns is better than a constant. Of all
+    maps that do this it changes z least in those units (Gelbrich, 1990). It commutes with invertible affine maps of z.
 
     **It needs the class of every row, also of those that it is applied to.** Where the class is not known then, use
     ``LEACE``: an affine map that is the same for all classes makes covariances equal only by removing every direction
