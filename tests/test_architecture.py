@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "mixtures": {"torch", "kernels"},
     "nn": {"torch"},
     "coordinates": {"torch", "inputs"},
+    "erasure": {"torch", "inputs"},
     "densities": {"torch", "kernels", "mixtures", "nn", "inputs", "coordinates"},
     "training": {"torch", "numpy", "rich", "inputs"},
     "estimators": {"torch", "densities", "coordinates", "nn", "mixtures", "inputs"},

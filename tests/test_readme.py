@@ -191,6 +191,17 @@ def test_guide_to_the_regularizer() -> None:
     assert names["told"][0]
 
 
+def test_guide_to_hiding_a_class() -> None:
+    names = run_all(GUIDE / "hide-a-class.md")
+    assert float(names["after"]) < 0.5 * float(names["before"])
+    assert names["hidden_label"] > names["plain_label"] - 0.05
+    assert names["seen"] < 0.52  # the larger class
+    assert names["raw"] > 0.85
+    assert names["left"] > 0.85  # nothing is promised of what is not linear
+    assert float(names["rest"]) < 0.5 * float(names["before"])
+    assert names["both_label"] > names["plain_label"] - 0.05
+
+
 @pytest.mark.filterwarnings("ignore:The 'train_dataloader' does not have many workers")
 @pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec.. is deprecated")
 @pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true but no accelerator")
@@ -256,7 +267,7 @@ def test_guide_to_bringing_your_own(capsys: pytest.CaptureFixture[str], monkeypa
 def test_every_guide_is_tried() -> None:
     tried = {"data.md", "scikit-learn.md", "measure.md", "train.md", "conditional.md", "starts.md", "infinite.md"}
     tried |= {"information.md", "experiments.md", "regularizer.md", "integrations.md", "domain-adaptation.md"}
-    tried |= {"audit.md", "fair-text.md", "information-bottleneck.md", "bring-your-own.md"}
+    tried |= {"audit.md", "hide-a-class.md", "fair-text.md", "information-bottleneck.md", "bring-your-own.md"}
     assert {page.name for page in GUIDE.glob("*.md") if blocks(page)} == tried
 
 

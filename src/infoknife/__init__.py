@@ -1,6 +1,6 @@
 """Measure information and train with it: entropy and mutual information, differentiable, on PyTorch."""
 
-from infoknife import coordinates, kernels, measure, tasks, theory
+from infoknife import coordinates, erasure, kernels, measure, tasks, theory
 from infoknife._version import __version__
 from infoknife.densities import KNIFE, Autoregressive, Density, Flow, Gaussian, Logistic, Parzen, Schraudolph
 from infoknife.estimators import MutualInformation, mi
@@ -36,6 +36,7 @@ __all__ = [
     "audit",
     "coordinates",
     "entropy",
+    "erasure",
     "fit",
     "kernels",
     "measure",

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from torch.distributions import Normal, kl_divergence
+from torch.distributions import Categorical, Normal, kl_divergence
 
-from infoknife import fit
+from infoknife import Regularizer, fit
 from infoknife.estimators import critics
 from infoknife.estimators.base import MutualInformation
 from infoknife.estimators.variational import CLUB, VUB, Adversary, CLUBSample, L1Out
@@ -285,3 +285,34 @@ def test_options_are_checked(kind: Any) -> None:
         kind(2, 2, preset="best")
     with pytest.raises(ValueError, match="hidden is 0"):
         kind(2, y_classes=2, hidden=0)
+
+
+def test_adversarys_penalty_is_what_it_believes_to_know() -> None:
+    x, y = seven(60)
+    y[y == 3] = 2  # a class that is absent
+    adversary = Adversary(3, y_classes=7).initialize(x, y)
+    penalty = adversary.penalty(x.requires_grad_(), y)
+    counts = torch.bincount(y, minlength=7) + 0.5
+    posterior = Categorical(logits=adversary.classifier.log_probs(adversary._mapped(x, y)[0]))
+    prior = Categorical(probs=counts.to(x))
+    torch.testing.assert_close(penalty, kl_divergence(posterior, prior).mean())
+    (gradient,) = torch.autograd.grad(penalty, x)
+    assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("penalty", [True, False])
+def test_both_forms_of_the_adversary_hide_a_class(penalty: bool) -> None:
+    torch.manual_seed(0)
+    encoder, s = torch.nn.Linear(3, 2), torch.arange(256) % 2
+    regularizer = Regularizer(Adversary(2, y_classes=2), lr=1e-2, penalty=penalty, seed=0)
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=1e-2)
+    for _ in range(150):
+        x = torch.randn(256, 3) + torch.tensor([2.0, 0.0, 0.0]) * s[:, None]
+        z = encoder(x) + 0.1 * torch.randn(256, 2)
+        regularizer.step(z, s)
+        loss = (z[:, 0] - x[:, 1]).square().mean() + regularizer(z, s)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    apart = encoder(torch.eye(3)[:1]) - encoder(torch.zeros(1, 3))  # by how much a unit along the class moves z
+    assert float(apart.detach().norm()) < 0.15

@@ -222,8 +222,11 @@ class Adversary(MutualInformation):
     r"""A classifier of the classes y from x, the adversary of fair representations (Barber & Agakov, 2003).
 
     $\mathbb E[\log q(y|x)] - \mathbb E[\log \hat p(y)] \le I(X; Y)$ in nats, with the frequencies $\hat p$ of the
-    classes in the batch. As a part of an encoder's loss it removes what the classifier can see; ``loss`` is the
-    classifier's cross-entropy.
+    classes in the batch; ``loss`` is the classifier's cross-entropy. An encoder that is to hide y has two forms to
+    minimise: the estimate, whose gradient is the reversed one of the cross-entropy (Ganin & Lempitsky, 2015), and
+    ``penalty``, the posterior form $\mathbb E \sum_s q(s|x) \log q(s|x) / \hat p(s)$, which is zero only where the
+    classifier knows nothing and cannot be lowered by misleading it. ``Regularizer`` takes the first with
+    ``penalty=False``, the second otherwise.
 
     Args:
         x_dim: Dimension of x.
@@ -259,6 +262,11 @@ class Adversary(MutualInformation):
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
         return self.classifier.log_prob(y, x) - self.classifier.frequencies(y, x.dtype).log()[y]
+
+    def _penalty(self, x: Tensor, y: Tensor) -> Tensor:
+        log_probs, frequencies = self.classifier.log_probs(x), self.classifier.frequencies(y, x.dtype)
+        known = (len(y) * frequencies + 0.5) / (len(y) + 0.5 * len(frequencies))  # a class may be absent
+        return (log_probs.exp() * (log_probs - known.log())).sum(-1).mean()
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         return -self.classifier.log_prob(y, x).mean()
