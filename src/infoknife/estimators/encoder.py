@@ -26,7 +26,12 @@ LEAST = 1e-3  # weight of the standard normal, and of the kernels: either can co
 
 
 class GaussianEncoder(MutualInformation):
-    """z and its posterior stay in their own coordinates."""
+    """z and its posterior stay in their own coordinates.
+
+    Args:
+        x_dim: Dimension d of z.
+        y_dim: 2 d, or None.
+    """
 
     bound = "upper"
 
@@ -41,7 +46,8 @@ class EncoderDifference(GaussianEncoder):
     r"""$\hat I(Z; X) = \hat h(Z) - h(Z \mid X)$ with $\hat h(Z)$ from a density: in expectation an upper bound.
 
     Args:
-        x_dim: Dimension of z.
+        x_dim: Dimension d of z.
+        y_dim: 2 d, or None.
         density: A density as ``Difference`` takes it.
         **options: Options of the density.
 
@@ -123,7 +129,7 @@ class EncoderKernels(GaussianEncoder):
         return torch.logaddexp(*self._parts(y)).neg()
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        return -torch.logaddexp(*self._parts(y)).mean()
+        return self._value(x, y)
 
     def _parts(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Minus the divergence from the standard normal and from the kernels, each with the log of its weight: (N,)."""
@@ -199,9 +205,8 @@ class EncoderKernels(GaussianEncoder):
 class EncoderPrior(GaussianEncoder):
     r"""The variational upper bound with a standard-normal prior.
 
-    The mean of $\mathrm{KL}(\mathcal N(\mu, \sigma^2)\,\Vert\,\mathcal N(0, I))$ in nats.
-
-    It has nothing to learn; ``loss`` is zero.
+    The mean of $\mathrm{KL}(\mathcal N(\mu, \sigma^2)\,\Vert\,\mathcal N(0, I))$ in nats. It has nothing to learn;
+    ``loss`` is zero.
 
     Example:
         >>> posterior = torch.zeros(4, 2)
