@@ -1,6 +1,5 @@
 """Parzen-Rosenblatt and Schraudolph against scipy and by hand."""
 
-import math
 
 import numpy as np
 import pytest

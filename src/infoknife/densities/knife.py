@@ -4,6 +4,7 @@ A ``Covariance`` is the shape of a kernel: it names the tensors that describe it
 ``Bank`` holds the parameters $\theta = (A, b, u)$ of `eq:knife`: one set, one for each class, or a network that gives
 them for a condition. So every bank goes with every shape. ``KNIFE`` puts both behind the coordinates of a ``Density``.
 """
+# ruff: noqa: D102  # what methods of shapes and banks do is said in their base classes
 
 import math
 from abc import ABC, abstractmethod
@@ -90,16 +91,13 @@ class Full(Covariance):
         return kernels.full(x, log_weights, means, shape["log_diagonal"], shape["lower"], units)
 
     def project(self, x: Tensor, shape: Shape) -> Tensor:
-        """Multiply x by every kernel's factor."""
         M, d = shape["log_diagonal"].shape
         return (x @ _factor(shape).reshape(M * d, d).T).view(-1, M, d)
 
     def unproject(self, z: Tensor, shape: Shape) -> Tensor:
-        """Solve with each row's factor."""
         return torch.linalg.solve_triangular(_factor(shape), z.unsqueeze(-1), upper=False).squeeze(-1)
 
     def of_mixture(self, mixture: Mixture) -> Shape:
-        """Take the factors."""
         return {"log_diagonal": mixture.factors.diagonal(0, 1, 2).log(), "lower": mixture.factors.tril(-1)}
 
 
@@ -109,7 +107,6 @@ class Tied(Full):
     name = "tied"
 
     def sizes(self, components: int) -> dict[str, tuple[int, ...]]:
-        """The tensors of one full kernel."""
         return super().sizes(1)
 
     def log_density(self, x: Tensor, log_weights: Tensor, means: Tensor, shape: Shape, units: Units = PLAIN) -> Tensor:
@@ -121,11 +118,9 @@ class Tied(Full):
         return kernels.diagonal(x @ factor.T, log_weights, centres, torch.zeros_like(centres))
 
     def select(self, shape: Shape, kernel: Tensor) -> Shape:
-        """The one kernel that there is, for every row."""
         return super().select(shape, torch.zeros_like(kernel))
 
     def of_mixture(self, mixture: Mixture) -> Shape:
-        """Factor the mean covariance."""
         pooled = torch.einsum("m,mij->ij", mixture.weights, mixture.covariances)
         return super().of_mixture(Mixture.from_covariances(mixture.weights, mixture.means, pooled[None]))
 
@@ -140,19 +135,15 @@ class Diagonal(Covariance):
         return {"log_diagonal": (components, self.dim)}
 
     def log_density(self, x: Tensor, log_weights: Tensor, means: Tensor, shape: Shape, units: Units = PLAIN) -> Tensor:
-        """Evaluate ``kernels.diagonal``."""
         return kernels.diagonal(x, log_weights, means * units.mean, shape["log_diagonal"] * units.diagonal)
 
     def project(self, x: Tensor, shape: Shape) -> Tensor:
-        """Scale x for every kernel."""
         return x.unsqueeze(-2) * shape["log_diagonal"].exp()
 
     def unproject(self, z: Tensor, shape: Shape) -> Tensor:
-        """Divide by each row's scales."""
         return z * (-shape["log_diagonal"]).exp()
 
     def of_mixture(self, mixture: Mixture) -> Shape:
-        """Take the variances."""
         return {"log_diagonal": -0.5 * mixture.covariances.diagonal(0, 1, 2).log()}
 
 
@@ -173,7 +164,6 @@ class LowRank(Diagonal):
         return super().sizes(components) | {"factor": (components, self.dim, self.rank)}
 
     def log_density(self, x: Tensor, log_weights: Tensor, means: Tensor, shape: Shape, units: Units = PLAIN) -> Tensor:
-        """Evaluate ``kernels.low_rank``."""
         shape = _scaled(shape, units)
         return kernels.low_rank(x, log_weights, means * units.mean, shape["log_diagonal"], shape["factor"])
 
@@ -270,18 +260,15 @@ class MarginalKernels(Bank):
         return log_weights, means * self.units.mean, _scaled(shape, self.units)
 
     def log_prob(self, u: Tensor, given: Any = None) -> Tensor:
-        """Log-density in nats at u (N, d): (N,)."""
         return self.covariance.log_density(u, *self._stored(u.dtype), self.units)
 
     def sample(self, n: int, given: Any, generator: torch.Generator) -> Tensor:
-        """Choose a kernel for each row, then draw from it."""
         weights, (_, means, shape) = torch.softmax(self.logits, -1), self.plain(self.logits.dtype)
         kernel = torch.multinomial(weights.cpu(), n, replacement=True, generator=generator).to(weights.device)
         means, shape = means[kernel], self.covariance.select(shape, kernel)
         return means + self.covariance.unproject(self.covariance.noise(shape, means, generator), shape)
 
     def start(self, u: Tensor, generator: torch.Generator) -> None:
-        """Start from a mixture fitted to u."""
         self.copy_mixture(fit_mixture(u, len(self.logits), generator))
 
     def copy_mixture(self, mixture: Mixture) -> None:
@@ -307,11 +294,9 @@ class MarginalKernels(Bank):
         return torch.log_softmax(self.logits.to(dtype), -1), self.means.to(dtype), shape
 
     def get_extra_state(self) -> Tensor:
-        """The units, without which the parameters mean nothing."""
         return torch.tensor(self.units, dtype=torch.double)
 
     def set_extra_state(self, state: Tensor) -> None:
-        """Take the units of a state dictionary."""
         self.units = Units(*state.tolist())
 
 
@@ -376,14 +361,12 @@ class TrunkKernels(Bank):
             nn.init.zeros_(parameter)
 
     def log_prob(self, u: Tensor, given: Any) -> Tensor:
-        """Log-density in nats at u (N, d): (N,)."""
         shape = {name: value.to(u.dtype) for name, value in self.shape.items()}
         log_weights, offset, log_scale = self._moves(given)
         z = self.covariance.project(u, shape)
         return self.covariance.mix(z, log_weights, offset, log_scale, shape)
 
     def sample(self, n: int, given: Any, generator: torch.Generator) -> Tensor:
-        """Choose a kernel for each row, then draw from it."""
         log_weights, offset, log_scale = self._moves(given)
         kernel = torch.multinomial(log_weights.exp().cpu(), 1, generator=generator).squeeze(-1).to(offset.device)
         rows = torch.arange(n, device=offset.device)
@@ -393,7 +376,6 @@ class TrunkKernels(Bank):
         return self.covariance.unproject(z, chosen)
 
     def start(self, u: Tensor, generator: torch.Generator) -> None:
-        """Start from a mixture fitted to u."""
         mixture = fit_mixture(u, self.components, generator)
         shape = self.covariance.of_mixture(mixture)
         for name, value in shape.items():
@@ -442,12 +424,10 @@ class PaperKernels(Bank):
         self.columns = nn.ModuleList(Transposed(hidden, length * M) for length in lengths)
 
     def log_prob(self, u: Tensor, given: Any) -> Tensor:
-        """Log-density in nats at u (N, d): (N,)."""
         blocks = zip(u.split(ROWS), given.split(ROWS), strict=True)
         return torch.cat([kernels.by_point(rows, self._log_weights(v), *self._planes(v)) for rows, v in blocks])
 
     def sample(self, n: int, given: Any, generator: torch.Generator) -> Tensor:
-        """Choose a kernel for each row, then draw from it."""
         weights = self._log_weights(given).T.exp()
         kernel = torch.multinomial(weights.cpu(), 1, generator=generator).squeeze(-1).to(weights.device)
         rows, (means, columns) = torch.arange(n, device=kernel.device), self._planes(given)
@@ -456,7 +436,6 @@ class PaperKernels(Bank):
         return means + self.covariance.unproject(self.covariance.noise(shape, means, generator), shape)
 
     def start(self, u: Tensor, generator: torch.Generator) -> None:
-        """Start from a mixture fitted to u."""
         mixture = fit_mixture(u, self.components, generator)
         columns = kernels.packed(**self.covariance.of_mixture(mixture))
         values = (mixture.means.T, mixture.weights.log(), *columns)
@@ -467,7 +446,6 @@ class PaperKernels(Bank):
             layer.bias.copy_(value.flatten())
 
     def start_paper(self, u: Tensor, generator: torch.Generator) -> None:
-        """Draw the networks at random (section A.3)."""
         redraw(self, generator)
 
     def _log_weights(self, given: Tensor) -> Tensor:
