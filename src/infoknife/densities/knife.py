@@ -8,7 +8,7 @@ them for a condition. So every bank goes with every shape. ``KNIFE`` puts both b
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -315,7 +315,8 @@ class ClassKernels(nn.ModuleList):
 
     def log_prob_all(self, u: Tensor) -> Tensor:
         """Log-densities of every class at u (N, d): (N, classes)."""
-        return torch.stack([bank.log_prob(u) for bank in self], -1)
+        banks: Iterable[Any] = self
+        return torch.stack([bank.log_prob(u) for bank in banks], -1)
 
     def sample(self, n: int, given: Any, generator: torch.Generator) -> Tensor:
         """Draw each of n rows from the kernels of its class."""
@@ -521,7 +522,8 @@ class KNIFE(Density):
         if network is not None:
             one_of("network", network, tuple(NETWORKS))
         width = None if hidden is None else check_count("hidden", hidden)
-        said = {"hidden": width, "activation": activation, "layer_norm": layer_norm or None, "network": network}
+        said: dict[str, Any] = {"hidden": width, "activation": activation, "network": network}
+        said["layer_norm"] = layer_norm or None
         said = {name: value for name, value in said.items() if value is not None}
         if said and given_dim is None:
             raise ValueError(

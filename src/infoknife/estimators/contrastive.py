@@ -226,7 +226,7 @@ class TUBA(Contrastive):
     ) -> None:
         hidden = TUBA_HIDDEN.get(preset) if hidden is None else hidden
         network: dict[str, Any] = {"activation": activation, "layer_norm": layer_norm}
-        super().__init__(*dims, hidden=hidden, preset=preset, **network, **options)
+        super().__init__(*dims, **options | network | {"hidden": hidden, "preset": preset})
         self.baseline = MLP(self.y_features, 1, () if preset == "paper" else (self.hidden,), **network)
 
     def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:

@@ -20,9 +20,9 @@ from infoknife.mixtures import SPREAD, fit_mixture
 
 STEP = 0.2  # of the standard normal's weight towards what a fresh batch says: it is settled after a few batches
 PRIOR = 0.95  # weight of the standard normal until fresh rows say otherwise
-ENOUGH = 64  # fresh rows that are believed in full
+ENOUGH_ROWS = 64  # fresh rows that are believed in full
 ROUNDS = 100  # of expectation maximisation for it at the start
-LEAST = 1e-3  # weight of the standard normal, and of the kernels: either can come back
+MIN_WEIGHT = 1e-3  # weight of the standard normal, and of the kernels: either can come back
 
 
 class GaussianEncoder(MutualInformation):
@@ -158,7 +158,7 @@ class EncoderKernels(GaussianEncoder):
     def _weigh(self, y: Tensor, step: float) -> None:
         """Let the weight of the standard normal follow how often it explains posteriors (N, 2 d) better."""
         said = torch.softmax(torch.stack(self._parts(y)), 0)[0].nanmean().to(self.prior.dtype)
-        self.prior = torch.lerp(self.prior, torch.nan_to_num(said, nan=0.5), step).clamp(LEAST, 1 - LEAST)
+        self.prior = torch.lerp(self.prior, torch.nan_to_num(said, nan=0.5), step).clamp(MIN_WEIGHT, 1 - MIN_WEIGHT)
 
     def _follow_moments(self, y: Tensor) -> None:
         """Let the coordinates follow a batch of posteriors (N, 2 d)."""
@@ -181,7 +181,7 @@ class EncoderKernels(GaussianEncoder):
         self._start(y[others], own)
         for _ in range(ROUNDS if len(held) else 0):
             self._weigh(y[held], 1.0)
-        said = torch.lerp(torch.full_like(self.prior, PRIOR), self.prior, min(1.0, len(held) / ENOUGH))
+        said = torch.lerp(torch.full_like(self.prior, PRIOR), self.prior, min(1.0, len(held) / ENOUGH_ROWS))
         self._start(y, own)
         self.between.counts = [self.between.seen, 0]
         self.prior = said
