@@ -495,8 +495,8 @@ def _missing_rows(case: _Case) -> None:
     keep = torch.ones(START, dtype=torch.bool).index_fill(0, bad, False)
     clean.observe(*_both(rows, lambda part: part[keep]))
     spoilt.observe(bad_x, bad_second)
-    values = (case.values(module, case.data()) for module in (spoilt, clean))
-    _close(*values, "rows with NaN move the values", 1e-5)
+    moved, expected = (case.values(module, case.data()) for module in (spoilt, clean))
+    _close(moved, expected, "rows with NaN move the values", 1e-5)
     found = spoilt.outliers - clean.outliers
     _expect(found == len(bad), f"{len(bad)} rows with NaN or infinity are {found} more outliers")
 
@@ -606,7 +606,7 @@ def _gradient(case: _Case, which: int) -> None:
 
     leaf = point.clone().requires_grad_()
     value_at(leaf).backward()
-    slope, step = float((leaf.grad * ahead).sum()), 1e-6  # type: ignore[operator]
+    slope, step = float((leaf.grad * ahead).sum()), 1e-6
     with torch.no_grad():
         found = float(value_at(point + step * ahead) - value_at(point - step * ahead)) / (2 * step)
     fine = abs(slope - found) <= 1e-4 * (1 + abs(found))

@@ -177,6 +177,7 @@ def test_with_layer_norm_units_of_a_row_of_the_condition_do_not_matter(
     u, given = (torch.randn(50, d, generator=generator, dtype=torch.double) for d in (2, 5))
     moved = 3 * given + torch.randn(50, 1, generator=generator, dtype=torch.double)
     bank = KNIFE(2, 4, given_dim=5, covariance=name, network="paper", layer_norm=layer_norm).double().bank
+    assert isinstance(bank, PaperKernels)
     with torch.no_grad():
         bank.start_paper(u, generator)
     assert torch.allclose(bank.log_prob(u, given), bank.log_prob(u, moved), atol=1e-3) == layer_norm

@@ -1,6 +1,5 @@
 """Parzen-Rosenblatt and Schraudolph against scipy and by hand."""
 
-
 import numpy as np
 import pytest
 import torch
@@ -84,7 +83,7 @@ def test_schraudolph_by_hand(seeded: Seeded) -> None:
 def test_dimensions_are_whole_numbers() -> None:
     for value, error in ((0, ValueError), (1.5, TypeError), (True, TypeError)):
         with pytest.raises(error, match=f"^dim is {value}"):
-            Parzen(value)
+            Parzen(value)  # type: ignore[arg-type]
 
 
 def test_schraudolph_learns_scales_alone(generator: torch.Generator) -> None:

@@ -48,6 +48,7 @@ class MutualInformation(Observer):
 
     bound: ClassVar[Bound]
     facts: ClassVar[Facts]
+    negatives: ClassVar[bool] = False  # whether the other rows of a batch stand for independent ones
     rate = 1e-3
 
     def __init__(
@@ -146,6 +147,8 @@ class MutualInformation(Observer):
     def _checked(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
         x, y = self.shaped(x, y)
         check_values((x, "x", None), (y, "y", self.y_classes))
+        if len(x) < 2 and self.negatives:
+            raise ValueError("x has 1 row; expected at least 2, the others are its negatives. Use a larger batch")
         return x, y
 
     def shaped(self, x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[Tensor, Tensor]:
@@ -159,12 +162,6 @@ class MutualInformation(Observer):
     def classes(self) -> int | None:
         """How many classes y has; ``None`` where it is continuous."""
         return self.y_classes
-
-    def _with_negatives(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The same rows; raise where a row is alone."""
-        if len(x) < 2:
-            raise ValueError("x has 1 row; expected at least 2, the others are its negatives. Use a larger batch")
-        return x, y
 
     def _mapped(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """The rows in the coordinates of the subclass, in at least single precision; standardised ones end at FAR."""

@@ -47,6 +47,7 @@ class Contrastive(MutualInformation):
     """
 
     bound: ClassVar[Bound] = "lower"
+    negatives = True
 
     def __init__(
         self,
@@ -103,9 +104,6 @@ class Contrastive(MutualInformation):
     def _encoded(self, x: Tensor, y: Tensor) -> Tensor:
         """What the critic sees of y: numbers as they are, classes one-hot."""
         return y if self.y_classes is None else nn.functional.one_hot(y, self.y_classes).to(x.dtype)
-
-    def _checked(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
-        return self._with_negatives(*super()._checked(x, y))
 
 
 @final

@@ -26,12 +26,7 @@ MIN_WEIGHT = 1e-3  # weight of the standard normal, and of the kernels: either c
 
 
 class GaussianEncoder(MutualInformation):
-    """z and its posterior stay in their own coordinates.
-
-    Args:
-        x_dim: Dimension d of z.
-        y_dim: 2 d, or None.
-    """
+    """z and its posterior stay in their own coordinates: ``x_dim`` is d, and ``y_dim`` 2 d or None."""
 
     bound = "upper"
 

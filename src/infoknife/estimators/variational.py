@@ -34,6 +34,7 @@ class Variational(MutualInformation):
     """
 
     bound = None
+    negatives = True
 
     def __init__(
         self,
@@ -59,9 +60,6 @@ class Variational(MutualInformation):
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         self.conditional.start(y, x, generator)
-
-    def _checked(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
-        return self._with_negatives(*super()._checked(x, y))
 
 
 @final
