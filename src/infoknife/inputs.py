@@ -117,7 +117,7 @@ def check_values(*parts: tuple[Tensor, str, int | None]) -> None:
     for x, name, classes in parts:
         if classes is None:
             check_finite(x, name)
-        elif not bool(_is_fine(x, classes)):
+        elif not math.isfinite(_proof(x, classes)):
             raise ValueError(
                 f"{name} has classes from {int(x.min())} to {int(x.max())}; expected 0 to {classes - 1}. "
                 f"Renumber them, or make the module with more classes"
@@ -151,15 +151,20 @@ _trusted: ContextVar[bool] = ContextVar("trusted", default=False)
 
 
 def _all_fine(parts: Sequence[tuple[Tensor, str, int | None]]) -> bool:
-    """Whether all numbers are finite and all classes in range, with one look at the device."""
-    fine = [_is_fine(x, classes).to(parts[0][0].device) for x, _, classes in parts]
-    return not fine or bool(torch.stack(fine).all())
+    """Whether all numbers are finite and all classes in range, with one look at the device.
+
+    A finite sum is the quick proof; a sum that only overflows is no proof, and the caller looks again.
+    """
+    proofs = [_proof(x.detach(), classes) for x, _, classes in parts]
+    total = proofs[0] if proofs else 0.0
+    for proof in proofs[1:]:
+        total = total + proof.to(proofs[0].device)
+    return math.isfinite(total)  # a tensor, too: it is asked for its value once
 
 
-def _is_fine(x: Tensor, classes: int | None) -> Tensor:
-    """Whether a finite sum is the quick proof that all numbers are finite; or all classes are in range."""
-    x = x.detach()
-    return x.sum().isfinite() if classes is None else (x.min() >= 0) & (x.max() < classes)
+def _proof(x: Tensor, classes: int | None) -> Tensor:
+    """A number that is finite only if all numbers are, or all classes in range."""
+    return x.sum() if classes is None else torch.where((x.min() >= 0) & (x.max() < classes), 0.0, torch.nan)
 
 
 def check_finite(x: Tensor, name: str) -> None:

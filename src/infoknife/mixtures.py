@@ -16,19 +16,6 @@ from torch import Tensor, nn
 
 from infoknife.kernels import distances, log_norm
 
-__all__ = [
-    "SPREAD",
-    "Mixture",
-    "Prior",
-    "best_size",
-    "fit_mixture",
-    "nearest",
-    "precision_factor",
-    "seeds",
-    "sizes",
-    "some_rows",
-]
-
 ROWS = 10_000  # rows that decide the number of clusters; more rows only cost time
 PATIENCE = 2  # doublings of K without a gain before the search ends
 ITERATIONS = 10

@@ -11,7 +11,7 @@ import math
 import pickle
 import re
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
@@ -22,13 +22,15 @@ from torch import Tensor
 from infoknife.densities.base import Density
 from infoknife.estimators.base import MutualInformation
 
-Module = Density | MutualInformation
 Rows = tuple[Tensor, Tensor | None]
 MakeData = Callable[[int, torch.Generator], Rows]
+Check = Callable[["_Case"], None]
 
 START = 256  # rows that a module is started from
 SCALES = (1e-6, 1e6)
 SYNCHRONISING = ("item", "__bool__", "__float__", "__int__", "__index__", "tolist")
+DENSITY_CHECKS: dict[str, Check] = {}
+ESTIMATOR_CHECKS: dict[str, Check] = {}
 
 
 def check_density(
@@ -53,11 +55,9 @@ def check_density(
         Traceback (most recent call last):
         AssertionError: check_density, units: ...
     """
-    sample = make()
-    case = _Case(
-        make, (sample.dim, sample.given_dim, sample.given_classes), "given", "log_prob", ("forward", "log_prob"), data
-    )
-    _run("check_density", DENSITY_CHECKS, case, checks, skip)
+    sample, methods = make(), ("forward", "log_prob")
+    dims = {name: getattr(sample, name) for name in ("dim", "given_dim", "given_classes")}
+    _run("check_density", DENSITY_CHECKS, _Case(make, dims, "given", "log_prob", methods, data), checks, skip)
 
 
 def check_estimator(
@@ -79,18 +79,13 @@ def check_estimator(
         >>> from infoknife import mi
         >>> check_estimator(lambda: mi("club", 3, 2), checks=["shapes", "groups"])
     """
-    sample = make()
-    methods = ("forward", "pointwise", "loss", "penalty")
-    case = _Case(make, (sample.x_dim, sample.y_dim, sample.y_classes), "y", "pointwise", methods, data)
-    _run("check_estimator", ESTIMATOR_CHECKS, case, checks, skip)
+    sample, methods = make(), ("forward", "pointwise", "loss", "penalty")
+    dims = {name: getattr(sample, name) for name in ("x_dim", "y_dim", "y_classes")}
+    _run("check_estimator", ESTIMATOR_CHECKS, _Case(make, dims, "y", "pointwise", methods, data), checks, skip)
 
 
 def _run(
-    title: str,
-    known: dict[str, Callable[["_Case"], None]],
-    case: "_Case",
-    checks: Collection[str] | None,
-    skip: Collection[str],
+    title: str, known: dict[str, Check], case: "_Case", checks: Collection[str] | None, skip: Collection[str]
 ) -> None:
     for name in (*(checks or ()), *skip):
         if name not in known:
@@ -114,24 +109,29 @@ class _Case:
 
     Args:
         new: Makes the module.
-        dims: Dimension of x, and dimension or number of classes of the second variable.
+        sizes: Dimension of x, and dimension and number of classes of the second variable, by their names.
         second: The name of the second variable, ``"given"`` or ``"y"``.
         by_row: The method that has one value per row.
         methods: All methods that change nothing.
         make_data: Makes rows, or ``None`` for those made here.
     """
 
-    new: Callable[[], Module]
-    dims: tuple[int, int | None, int | None]
+    new: Callable[[], Density | MutualInformation]
+    sizes: dict[str, Any]
     second: str
     by_row: str
     methods: tuple[str, ...]
     make_data: MakeData | None
-    starts: dict[torch.dtype, Module] = field(default_factory=dict)
+    starts: dict[torch.dtype, Any] = field(default_factory=dict)
 
     @property
     def is_density(self) -> bool:
         return self.second == "given"
+
+    @property
+    def dims(self) -> tuple[int, int | None, int | None]:
+        x, other, classes = self.sizes.values()
+        return x, other, classes
 
     def make(self, seed: int = 0) -> Any:
         """A module that has seen nothing; networks that start at random do so from the seed."""
@@ -141,8 +141,7 @@ class _Case:
 
     def data(self, n: int = 40, seed: int = 1, dtype: torch.dtype = torch.float32) -> Rows:
         """Rows of x and of the second variable, which depend on each other."""
-        generator = torch.Generator().manual_seed(seed)
-        x, y = (self.make_data or self._rows)(n, generator)
+        x, y = (self.make_data or self._rows)(n, torch.Generator().manual_seed(seed))
         return x.to(dtype), y.to(dtype) if y is not None and y.is_floating_point() else y
 
     def _rows(self, n: int, generator: torch.Generator) -> Rows:
@@ -182,13 +181,38 @@ class _Case:
         """The module after a few steps of Adam."""
         module.train()
         if any(True for _ in module.parameters()):
-            groups = module.parameters() if self.is_density else module.parameter_groups(lr)
-            optimizer = torch.optim.Adam(groups, lr)
+            optimizer = torch.optim.Adam(module.parameters() if self.is_density else module.parameter_groups(lr), lr)
             for _ in range(steps):
                 optimizer.zero_grad()
                 self.loss(module, rows).backward()
                 optimizer.step()
         return module
+
+
+def _common(check: Check) -> Check:
+    """Register a check of densities and of estimators."""
+    return _of_density(_of_estimator(check))
+
+
+def _of_density(check: Check) -> Check:
+    DENSITY_CHECKS[check.__name__.strip("_")] = check
+    return check
+
+
+def _of_estimator(check: Check) -> Check:
+    ESTIMATOR_CHECKS[check.__name__.strip("_")] = check
+    return check
+
+
+def _of_each(x_name: str, name: str, check: Callable[[_Case, int], None]) -> None:
+    """Register a check of x, and of the second variable where that is numbers."""
+
+    def of_second(case: _Case) -> None:
+        if _continuous(case.data()):
+            check(case, 1)
+
+    for suite, second in ((DENSITY_CHECKS, "given"), (ESTIMATOR_CHECKS, "y")):
+        suite[x_name], suite[f"{name}_{second}"] = lambda case: check(case, 0), of_second
 
 
 def _expect(fine: Any, found: str) -> None:
@@ -197,9 +221,7 @@ def _expect(fine: Any, found: str) -> None:
 
 
 def _finite(value: Tensor | None, what: str) -> None:
-    _expect(value is not None, f"{what} is None")
-    assert value is not None
-    _expect(torch.isfinite(value).all(), f"{what} is not finite")
+    _expect(value is not None and torch.isfinite(value).all(), f"{what} is {'None' if value is None else 'not finite'}")
 
 
 def _close(value: Tensor, expected: Tensor, what: str, tolerance: float = 1e-4) -> None:
@@ -207,6 +229,18 @@ def _close(value: Tensor, expected: Tensor, what: str, tolerance: float = 1e-4) 
     gap = float((value.double() - expected.double()).abs().max().detach())
     size = 1 + float(expected.detach().abs().max())
     _expect(gap <= tolerance * size, f"{what} by up to {gap:.3g}")
+
+
+def _refused(call: str, function: Callable[..., Any], arguments: Any, kind: type[Exception], name: str = "") -> None:
+    """A call raises an error of the kind that begins with the argument's name."""
+    try:
+        function(*arguments)
+    except (ValueError, TypeError) as error:
+        right = isinstance(error, kind) and re.match(rf"{name}\b" if name else "", str(error))
+        told = f"{type(error).__name__}: {error}"
+        _expect(right, f"{call} raises {told!r}; expected {kind.__name__} that begins with {name}")
+    else:
+        raise AssertionError(f"{call} raises nothing; expected {kind.__name__} that names {name}")
 
 
 def _snapshot(module: Any) -> dict[str, Tensor]:
@@ -223,42 +257,77 @@ def _unmoved(module: Any, before: dict[str, Tensor], what: str) -> None:
         _expect(same, f"{what} changes state: {'buffer' if name in buffers else 'entry'} {name} moved")
 
 
-def _both(rows: Rows, function: Callable[[Tensor], Tensor]) -> Rows:
+def _both(rows: Rows, function: Callable[[Tensor], Any]) -> Any:
     """A function of x and of the second variable if there is one."""
-    x, y = rows
-    return function(x), None if y is None else function(y)
+    return tuple(None if part is None else function(part) for part in rows)
 
 
 def _continuous(rows: Rows) -> bool:
     return rows[1] is not None and rows[1].is_floating_point()
 
 
+def _spoilt(part: Tensor, value: float) -> Tensor:
+    part = part.clone()
+    part[3, -1] = value
+    return part
+
+
 # checks of both
 
 
+@_common
 def _shapes(case: _Case) -> None:
     for state, module in (("before", case.make()), ("after", case.started())):
         for n in (2, 7):
             for name in case.methods:
-                value = getattr(module, name)(*case.data(n))
-                expected = (n,) if name == case.by_row else ()
+                value, expected = getattr(module, name)(*case.data(n)), (n,) if name == case.by_row else ()
                 shape = tuple(value.shape)
                 _expect(shape == expected, f"{name} {state} initialize has shape {shape}; expected {expected}")
                 _finite(value, f"{name} {state} initialize")
-    names = ("dim", "given_dim", "given_classes") if case.is_density else ("x_dim", "y_dim", "y_classes")
-    for name, size in zip(names, case.dims, strict=True):
+    for name, size in case.sizes.items():
         _expect(size is None or f"{name}={size}" in repr(module), f"repr does not say {name}={size}")
 
 
+@_common
 def _initialized(case: _Case) -> None:
     module = case.make()
     _expect(module.initialized is False, "initialized is not False for a new module")
-    module.loss(*case.data()) if not case.is_density else module(*case.data())
+    case.loss(module, case.data())
     _expect(module.initialized is False, "evaluating a new module sets initialized")
     _expect(module.initialize(*case.data(START, 0)) is module, "initialize does not return the module")
     _expect(module.initialized is True, "initialized is not True after initialize")
 
 
+@_common
+def _mean(case: _Case) -> None:
+    module, rows = case.shaken().eval(), case.data()
+    mean = case.values(module, rows).mean()
+    what = "-log_prob(x).mean()" if case.is_density else "pointwise(x, y).mean()"
+    _close(module(*rows), -mean if case.is_density else mean, f"forward in eval mode differs from {what}", 1e-5)
+
+
+@_common
+def _purity(case: _Case) -> None:
+    """A hundred calls of each method, half of them in training mode, leave the state as it is to the bit."""
+    batches = case.data(8), case.data(8, 2)
+    for what, module, calls in (("a new module", case.make(), 3), ("a started module", case.started(), 50)):
+        before = _snapshot(module)
+        for training in (True, False):
+            module.train(training)
+            for name in case.methods:
+                for i in range(calls):
+                    getattr(module, name)(*batches[i % 2])
+                _unmoved(module, before, f"{name} of {what} in {'train' if training else 'eval'} mode")
+
+
+@_common
+def _repeats(case: _Case) -> None:
+    module, rows = case.started().eval(), case.data()
+    for name in case.methods:
+        _expect(torch.equal(getattr(module, name)(*rows), getattr(module, name)(*rows)), f"{name} differs from itself")
+
+
+@_common
 def _dtypes(case: _Case) -> None:
     for dtype in (torch.float32, torch.float64):
         for module in (case.make(), case.started(torch.float32), case.started(torch.float64)):
@@ -274,21 +343,23 @@ def _dtypes(case: _Case) -> None:
         half = case.data(dtype=dtype)
         value = case.values(module, half)
         _expect(value.dtype == torch.float32, f"{case.by_row} of {dtype} is {value.dtype}; expected torch.float32")
-        whole = half[0].float(), half[1].float() if half[1] is not None and _continuous(half) else half[1]
+        whole = _both(half, lambda part: part.float() if part.is_floating_point() else part)
         _close(value, case.values(module, whole), f"values of {dtype} and of the same rows in float32 differ", 1e-6)
     started = case.make().initialize(*case.data(START, dtype=torch.float16), seed=0)
     _finite(case.values(started, case.data()), "after initialize with float16, the value")
 
 
+@_common
 def _autocast(case: _Case) -> None:
-    module, rows, plain = case.make(), case.data(START, 0), case.values(case.started(), case.data())
+    module, plain = case.make(), case.values(case.started(), case.data())
     with torch.autocast("cpu", torch.bfloat16):
-        module.initialize(*rows, seed=0)
+        module.initialize(*case.data(START, 0), seed=0)
         value = case.values(module, case.data())
     _expect(value.dtype == torch.float32, f"{case.by_row} under autocast is {value.dtype}; expected torch.float32")
     _close(value, plain, "autocast changes the values", 1e-5)
 
 
+@_common
 def _inference_mode(case: _Case) -> None:
     module = case.make()
     with torch.inference_mode():
@@ -299,25 +370,7 @@ def _inference_mode(case: _Case) -> None:
     _finite(case.loss(case.trained(module, case.data()), case.data()), "the loss after training")
 
 
-def _purity(case: _Case) -> None:
-    """A hundred calls of each method, half of them in training mode, leave the state as it is to the bit."""
-    batches = case.data(8), case.data(8, 2)
-    for what, module, calls in (("a new module", case.make(), 3), ("a started module", case.started(), 50)):
-        before = _snapshot(module)
-        for training in (True, False):
-            module.train(training)
-            for name in case.methods:
-                for i in range(calls):
-                    getattr(module, name)(*batches[i % 2])
-                _unmoved(module, before, f"{name} of {what} in {'train' if training else 'eval'} mode")
-
-
-def _repeats(case: _Case) -> None:
-    module, rows = case.started().eval(), case.data()
-    for name in case.methods:
-        _expect(torch.equal(getattr(module, name)(*rows), getattr(module, name)(*rows)), f"{name} differs from itself")
-
-
+@_common
 def _learns(case: _Case) -> None:
     module, rows = case.shaken(), case.data(START, 0)
     if not list(module.parameters()):
@@ -329,14 +382,13 @@ def _learns(case: _Case) -> None:
         _expect(grad is None or torch.isfinite(grad).all(), f"the gradient of {name} is not finite")
     dead = [name for name, grad in grads.items() if grad is None or not bool((grad != 0).any())]
     _expect(len(dead) < len(grads), "the loss reaches no parameter")
-    may_be_idle = (
-        not case.is_density or case.dims[0] == 1
-    )  # what relates coordinates has nothing to do for a single one
+    may_be_idle = not case.is_density or case.dims[0] == 1  # what relates columns has nothing to do for a single one
     _expect(may_be_idle or not dead, f"the loss does not reach {', '.join(dead)}")
     after = float(case.loss(case.trained(module, rows, 5).eval(), rows).detach())
     _expect(after < before, f"five steps of Adam take the loss from {before:.6g} to {after:.6g}")
 
 
+@_common
 def _graphs(case: _Case) -> None:
     """Several graphs at once, second derivatives, and a graph that is older than the last observe."""
     module, (x, second) = case.shaken().train(), case.data()
@@ -348,50 +400,7 @@ def _graphs(case: _Case) -> None:
     _finite(x.grad, "the second derivative in x")
 
 
-def _gradient_x(case: _Case) -> None:
-    _gradient(case, 0, "x")
-
-
-def _gradient_second(case: _Case) -> None:
-    if _continuous(case.data()):
-        _gradient(case, 1, case.second)
-
-
-def _gradient(case: _Case, which: int, name: str) -> None:
-    for frozen, training in ((False, True), (False, False), (True, False)):
-        rows, module = list(case.data()), case.shaken().train(training).requires_grad_(not frozen)
-        leaf = rows[which].requires_grad_()  # type: ignore[union-attr]
-        value = module(*rows)
-        if value.requires_grad:
-            value.backward()
-        mode = f"in {'train' if training else 'eval'} mode{' when frozen' if frozen else ''}"
-        _expect(leaf.grad is not None and bool((leaf.grad != 0).any()), f"forward {mode} does not reach {name}")
-        _finite(leaf.grad, f"the gradient of forward {mode} in {name}")
-    _derivative(case, which, name)
-
-
-def _derivative(case: _Case, which: int, name: str) -> None:
-    """The gradient along a direction is the slope of the values, in double precision."""
-    module, rows = case.shaken(torch.double).eval(), list(case.data(9, dtype=torch.double))
-    point = rows[which]
-    assert point is not None
-    generator = torch.Generator().manual_seed(3)
-    ahead = torch.randn(point.shape, generator=generator, dtype=torch.double)
-    weights = torch.randn(len(point), generator=generator, dtype=torch.double)
-
-    def value(moved: Tensor) -> Tensor:
-        return (weights * case.values(module, (moved, rows[1]) if which == 0 else (rows[0], moved))).sum()  # type: ignore[arg-type]
-
-    leaf = point.clone().requires_grad_()
-    value(leaf).backward()
-    assert leaf.grad is not None
-    slope, step = float((leaf.grad * ahead).sum()), 1e-6
-    with torch.no_grad():
-        found = float(value(point + step * ahead) - value(point - step * ahead)) / (2 * step)
-    fine = abs(slope - found) <= 1e-4 * (1 + abs(found))
-    _expect(fine, f"the gradient of {case.by_row} in {name} is {slope:.6g}, finite differences have {found:.6g}")
-
-
+@_common
 def _seeds(case: _Case) -> None:
     rows, before = case.data(START, 0), torch.get_rng_state()
     one, two = (case.make().initialize(*rows, seed=3).eval() for _ in range(2))
@@ -402,20 +411,18 @@ def _seeds(case: _Case) -> None:
     _expect(torch.equal(torch.get_rng_state(), before), "the global random state was used though a seed was given")
 
 
+@_common
 def _restart(case: _Case) -> None:
     """A second start forgets the first."""
     rows, module = case.data(START, 0), case.make()
-    x, second = rows
-    module.initialize(3 * x + 1, second, seed=1)
+    module.initialize(3 * rows[0] + 1, rows[1], seed=1)
     if case.is_density:
         case.trained(module, rows)
-    _close(
-        case.values(module.initialize(*rows, seed=0), rows),
-        case.values(case.started(), rows),
-        "a second initialize and the first one of a new module differ",
-    )
+    again, first = case.values(module.initialize(*rows, seed=0), rows), case.values(case.started(), rows)
+    _close(again, first, "a second initialize and the first one of a new module differ")
 
 
+@_common
 def _state(case: _Case) -> None:
     rows = case.data()
     trained = case.trained(case.started(), rows)
@@ -435,6 +442,7 @@ def _state(case: _Case) -> None:
         _expect(torch.equal(case.values(module, rows), value), f"training a copy of a {what} module changes it")
 
 
+@_common
 def _devices(case: _Case) -> None:
     module, rows = case.shaken(), case.data()
     value = case.values(module, rows)
@@ -444,21 +452,20 @@ def _devices(case: _Case) -> None:
     _expect(not stays, f"{', '.join(stays)} stays on its device")
 
 
+@_common
 def _first_observe(case: _Case) -> None:
-    x, second = case.data(START, 0)
-    for module, what in ((case.make(), ""), (case.make(), " with NaN rows")):
-        if what:
-            x, second = x.clone(), None if second is None else second.clone()
-            x[3, 0] = math.nan
-            if second is not None and second.is_floating_point():
-                second[5, 0] = math.nan
-        _expect(module.observe(x, second) is None, "observe returns something")
+    rows = case.data(START, 0)
+    missing = _both(rows, lambda part: _spoilt(part, math.nan) if part.is_floating_point() else part)
+    for some, what in ((rows, ""), (missing, " with NaN rows")):
+        module = case.make()
+        _expect(module.observe(*some) is None, "observe returns something")
         _expect(module.initialized is True, f"the first observe{what} does not start the module")
         _finite(case.values(module, case.data()), f"after a first observe{what} the value")
     module.observe(*_both(case.data(), lambda part: part[:1]))
     _finite(case.values(module, case.data()), "after observe with a single row the value")
 
 
+@_common
 def _follows(case: _Case) -> None:
     """Observe moves what follows the data; a density finds rows that moved more likely."""
     module, before = case.started(), _snapshot(case.started())
@@ -477,81 +484,33 @@ def _follows(case: _Case) -> None:
     _expect(lower, f"after observing rows that moved their loss is {at_last:.6g}; it was {at_first:.6g}")
 
 
+@_common
 def _missing_rows(case: _Case) -> None:
     """Observe leaves out rows that are not finite, and counts them."""
-    clean, spoilt = case.started(), case.started()
-    x, second = case.data(START, 3)
-    bad_x, bad_second = x.clone(), second
-    bad_x[2], bad_x[5, 0], keep = math.nan, math.inf, torch.ones(len(x), dtype=torch.bool)
-    keep[[2, 5]] = False
-    if second is not None and second.is_floating_point():
-        bad_second = second.clone()
-        bad_second[7, 0] = math.nan
-        keep[7] = False
-    clean.observe(x[keep], None if second is None else second[keep])
+    clean, spoilt, rows = case.started(), case.started(), case.data(START, 3)
+    bad_x, bad_second = _both(rows, torch.clone)
+    bad_x[2], bad_x[5, 0], bad = math.nan, math.inf, torch.tensor([2, 5])
+    if _continuous(rows):
+        bad_second[7, 0], bad = math.nan, torch.tensor([2, 5, 7])
+    keep = torch.ones(START, dtype=torch.bool).index_fill(0, bad, False)
+    clean.observe(*_both(rows, lambda part: part[keep]))
     spoilt.observe(bad_x, bad_second)
-    rows = case.data()
-    _close(case.values(spoilt, rows), case.values(clean, rows), "rows with NaN move the values", 1e-5)
-    found, expected = spoilt.outliers - clean.outliers, int((~keep).sum())
-    _expect(found == expected, f"{expected} rows with NaN or infinity are {found} more outliers")
+    moved, expected = (case.values(module, case.data()) for module in (spoilt, clean))
+    _close(moved, expected, "rows with NaN move the values", 1e-5)
+    found = spoilt.outliers - clean.outliers
+    _expect(found == len(bad), f"{len(bad)} rows with NaN or infinity are {found} more outliers")
 
 
-def _degenerate(case: _Case, spoil: Callable[[Tensor], Tensor], what: str, which: int) -> None:
-    """Values and gradients are finite where rows are spoilt, from the start or later."""
-    (x, second), name = case.data(START, 0), ("x", case.second)[which]
-    rows = (spoil(x), second) if which == 0 else (x, spoil(second) if second is not None else None)
-    for when in ("initialize", "observe"):
-        module = case.make().initialize(*rows, seed=0) if when == "initialize" else case.started()
-        module.observe(*rows)
-        for kind, some in (("such", rows), ("usual", case.data())):
-            at = _both(some, lambda part: part.clone().requires_grad_(part.is_floating_point()))
-            value = module(*at)
-            label = f"{what} of {name}, after {when}, with {kind} rows"
-            _finite(value, f"{label}: forward")
-            (value + 0 * at[0].sum()).backward()
-            _finite(at[0].grad, f"{label}: the gradient in x")
-            loss = case.loss(module, at)
-            _finite(loss, f"{label}: the loss")
-            module.zero_grad()
-            loss.backward() if loss.requires_grad else None
-            bad = [n for n, p in module.named_parameters() if p.grad is not None and not p.grad.isfinite().all()]
-            _expect(not bad, f"{label}: the gradient of {', '.join(bad)} is not finite")
-
-
-def _constant(case: _Case, which: int) -> None:
-    _degenerate(
-        case, lambda part: torch.cat([torch.full_like(part[:, :1], 3.0), part[:, 1:]], 1), "a constant column", which
-    )
-
-
-def _duplicated(case: _Case, which: int) -> None:
-    _degenerate(
-        case,
-        lambda part: torch.cat([part[:, :1], part[:, :1], part[:, 2:]], 1)[:, : part.shape[1]],
-        "a duplicated column",
-        which,
-    )
-
-
-def _outlier(case: _Case, which: int) -> None:
-    row = torch.arange(START).unsqueeze(1) == 4
-    _degenerate(case, lambda part: torch.where(row, 1e6, part), "an outlier of 1e6", which)
-    _degenerate(case, lambda part: torch.where(row, 1e12, part), "an outlier of 1e12", which)
-
-
+@_common
 def _few_rows(case: _Case) -> None:
     for n in (2, 3, 9):
         module, rows = case.make().initialize(*case.data(n, 0), seed=0), case.data()
         _finite(module(*rows), f"forward after a start from {n} rows")
         _finite(case.loss(module, rows), f"the loss after a start from {n} rows")
-    try:
-        case.make().initialize(*case.data(1))
-    except ValueError as error:
-        _expect(str(error).startswith("x "), f"initialize with one row says {str(error)!r}, which does not name x")
-    else:
-        raise AssertionError("initialize takes a single row; expected ValueError")
+    _refused("initialize with a single row", case.make().initialize, case.data(1), ValueError, "x")
 
 
+@_common
 def _absent_classes(case: _Case) -> None:
     """A class that a batch, or the start, lacks does no harm."""
     x, second = case.data(START, 0)
@@ -566,80 +525,92 @@ def _absent_classes(case: _Case) -> None:
             _finite(case.loss(each, rows), f"the loss after {what} without some classes")
 
 
+@_common
 def _arrays(case: _Case) -> None:
     """Arrays are as good as tensors; the second variable may have another precision."""
     rows = case.data(START, 0)
-    module = case.make().initialize(*_both(rows, lambda part: part.numpy()), seed=0)  # type: ignore[arg-type, return-value]
+    module = case.make().initialize(*_both(rows, lambda part: part.numpy()), seed=0)
     value = case.values(module, rows)
     _close(value, case.values(case.started(), rows), "a start from arrays differs from one from tensors")
     x, second = rows
     if second is not None:
-        other = (x, second.double() if second.is_floating_point() else second.int())
-        found = case.values(module, other)
-        _expect(found.dtype == x.dtype, f"{case.by_row} with {case.second} in {other[1].dtype} is {found.dtype}")
+        other = second.double() if second.is_floating_point() else second.int()
+        found = case.values(module, (x, other))
+        _expect(found.dtype == x.dtype, f"{case.by_row} with {case.second} in {other.dtype} is {found.dtype}")
         _close(found, value, f"another precision of {case.second} changes the values")
 
 
-Bad = tuple[str, Any, Any, type[Exception], str]
-
-
+@_common
 def _bad_input(case: _Case) -> None:
     """Input that cannot be used raises an error that begins with the argument's name, and changes nothing."""
-    module, before = case.started(), _snapshot(case.started())
-    for what, x, second, kind, name in (*_bad_x(case), *_bad_second(case)):
-        for method in (*case.methods, "initialize"):
-            call = f"{method} of {what}"
-            try:
-                getattr(module, method)(x, second)
-            except (ValueError, TypeError) as error:
-                right = isinstance(error, kind) and re.match(rf"{name}\b", str(error))
-                told = f"{type(error).__name__}: {error}"
-                _expect(right, f"{call} raises {told!r}; expected {kind.__name__} that begins with {name}")
-            except Exception as error:
-                found = f"{call} raises {type(error).__name__}: {error}; expected {kind.__name__}"
-                raise AssertionError(found) from error
-            else:
-                raise AssertionError(f"{call} raises nothing; expected {kind.__name__} that names {name}")
-            _unmoved(module, before, call)
-
-
-def _spoilt(part: Tensor, value: float) -> Tensor:
-    part = part.clone()
-    part[3, -1] = value
-    return part
-
-
-def _bad_x(case: _Case) -> Iterator[Bad]:
-    x, y = case.data(10)
-    yield "x with NaN", _spoilt(x, math.nan), y, ValueError, "x"
-    yield "x with infinity", _spoilt(x, -math.inf), y, ValueError, "x"
-    yield "an empty x", x[:0], y if y is None else y[:0], ValueError, "x"
-    yield "x with three axes", x[None], y, ValueError, "x"
-    yield "x with too many columns", torch.cat([x, x], 1), y, ValueError, "x"
-    yield "x of integers", x.long(), y, TypeError, "x"
-    yield "x of booleans", x > 0, y, TypeError, "x"
-    yield "x of strings", [["a"] * x.shape[1]] * 10, y, TypeError, "x"
-    yield "no x", None, y, TypeError, "x"
-
-
-def _bad_second(case: _Case) -> Iterator[Bad]:
-    (x, y), name, classes = case.data(10), case.second, case.dims[2]
+    module, before, (x, y), name = case.started(), _snapshot(case.started()), case.data(10), case.second
+    wrong: list[tuple[str, Any, Any, type[Exception], str]] = [
+        ("an empty x", x[:0], y if y is None else y[:0], ValueError, "x"),
+        ("x of booleans", x > 0, y, TypeError, "x"),
+        ("x of strings", [["a"] * x.shape[1]] * 10, y, TypeError, "x"),
+        ("no x", None, y, TypeError, "x"),
+        *((f"x {what}", bad, y, kind, "x") for what, bad, kind in _bad_numbers(x)),
+    ]
     if y is None:
-        yield f"{name} without a condition", x, torch.zeros(10, 3), ValueError, name
-        return
-    yield f"fewer rows of {name}", x, y[:9], ValueError, name
-    yield f"no {name}", x, None, ValueError if case.is_density else TypeError, name
-    if classes is not None:
-        yield f"{name} of floats", x, y.float(), TypeError, name
-        yield f"a class of {name} that is too large", x, torch.full_like(y, classes), ValueError, name
-        yield f"a negative class of {name}", x, y - 1 - int(y.min()), ValueError, name
-        yield f"{name} with two axes", x, y[:, None], ValueError, name
-        return
-    yield f"{name} with NaN", x, _spoilt(y, math.nan), ValueError, name
-    yield f"{name} with infinity", x, _spoilt(y, math.inf), ValueError, name
-    yield f"{name} with three axes", x, y[None], ValueError, name
-    yield f"{name} with too many columns", x, torch.cat([y, y], 1), ValueError, name
-    yield f"{name} of integers", x, y.long(), TypeError, name
+        wrong.append((f"{name} without a condition", x, torch.zeros(10, 3), ValueError, name))
+    else:
+        bad_values = _bad_numbers(y) if y.is_floating_point() else _bad_classes(y, case.dims[2] or 0)
+        wrong += [
+            (f"fewer rows of {name}", x, y[:9], ValueError, name),
+            (f"no {name}", x, None, ValueError if case.is_density else TypeError, name),
+            *((f"{name} {what}", x, bad, kind, name) for what, bad, kind in bad_values),
+        ]
+    for what, some_x, some_y, kind, culprit in wrong:
+        for method in (*case.methods, "initialize"):
+            _refused(f"{method} of {what}", getattr(module, method), (some_x, some_y), kind, culprit)
+            _unmoved(module, before, f"{method} of {what}")
+
+
+def _bad_numbers(part: Tensor) -> Iterator[tuple[str, Tensor, type[Exception]]]:
+    yield "with NaN", _spoilt(part, math.nan), ValueError
+    yield "with infinity", _spoilt(part, -math.inf), ValueError
+    yield "with three axes", part[None], ValueError
+    yield "with too many columns", torch.cat([part, part], 1), ValueError
+    yield "of integers", part.long(), TypeError
+
+
+def _bad_classes(part: Tensor, classes: int) -> Iterator[tuple[str, Tensor, type[Exception]]]:
+    yield "of floats", part.float(), TypeError
+    yield "with a class that is too large", torch.full_like(part, classes), ValueError
+    yield "with a negative class", part - 1 - int(part.min()), ValueError
+    yield "with two axes", part[:, None], ValueError
+
+
+# checks of each variable
+
+
+def _gradient(case: _Case, which: int) -> None:
+    """Forward reaches the variable, and the gradient along a direction is the slope of the values."""
+    name = ("x", case.second)[which]
+    for frozen, training in ((False, True), (False, False), (True, False)):
+        rows, module = list(case.data()), case.shaken().train(training).requires_grad_(not frozen)
+        leaf = rows[which].requires_grad_()  # type: ignore[union-attr]
+        value = module(*rows)
+        if value.requires_grad:
+            value.backward()
+        mode = f"in {'train' if training else 'eval'} mode{' when frozen' if frozen else ''}"
+        _expect(leaf.grad is not None and bool((leaf.grad != 0).any()), f"forward {mode} does not reach {name}")
+        _finite(leaf.grad, f"the gradient of forward {mode} in {name}")
+    module, exact, generator = case.shaken(torch.double), case.data(9, dtype=torch.double), torch.Generator()
+    point: Any = exact[which]
+    ahead = torch.randn(point.shape, generator=generator.manual_seed(3), dtype=torch.double)
+    weights = torch.randn(len(point), generator=generator, dtype=torch.double)
+
+    def value_at(moved: Tensor) -> Tensor:
+        return (weights * case.values(module, (moved, exact[1]) if which == 0 else (exact[0], moved))).sum()
+
+    leaf = point.clone().requires_grad_()
+    value_at(leaf).backward()
+    slope, step = float((leaf.grad * ahead).sum()), 1e-6
+    with torch.no_grad():
+        found = float(value_at(point + step * ahead) - value_at(point - step * ahead)) / (2 * step)
+    fine = abs(slope - found) <= 1e-4 * (1 + abs(found))
+    _expect(fine, f"the gradient of {case.by_row} in {name} is {slope:.6g}, finite differences have {found:.6g}")
 
 
 def _units(case: _Case, which: int) -> None:
@@ -656,10 +627,9 @@ def _in_units(case: _Case, which: int, scale: float, dtype: torch.dtype, steps: 
     """The mean value of fresh rows after a start and a few steps, all in other units, less what these explain."""
 
     def rows(seed: int) -> Rows:
-        x, second = case.data(START, seed, dtype)
-        if which == 0 or second is None:
-            return scale * (x + 0.7), second
-        return x, scale * (second + 0.7)
+        some: list[Any] = list(case.data(START, seed, dtype))
+        some[which] = scale * (some[which] + 0.7)
+        return some[0], some[1]
 
     torch.manual_seed(0)
     module = case.trained(case.make().initialize(*rows(0), seed=0), rows(0), steps)
@@ -667,27 +637,71 @@ def _in_units(case: _Case, which: int, scale: float, dtype: torch.dtype, steps: 
     return float(case.values(module, rows(1)).mean().detach()) + volume
 
 
+def _degenerate(what: str, *spoils: Callable[[Tensor], Tensor]) -> Callable[[_Case, int], None]:
+    """Values and gradients are finite where rows are spoilt, from the start or later."""
+
+    def check(case: _Case, which: int) -> None:
+        for spoil in spoils:
+            rows: list[Any] = list(case.data(START, 0))
+            rows[which] = spoil(rows[which])
+            for when in ("initialize", "observe"):
+                module = case.make().initialize(*rows, seed=0) if when == "initialize" else case.started()
+                module.observe(*rows)
+                for kind, some in (("such", rows), ("usual", case.data())):
+                    label = f"{what} of {('x', case.second)[which]}, after {when}, with {kind} rows"
+                    _finite_everywhere(case, module, (some[0], some[1]), label)
+
+    return check
+
+
+def _finite_everywhere(case: _Case, module: Any, rows: Rows, label: str) -> None:
+    at = _both(rows, lambda part: part.clone().requires_grad_(part.is_floating_point()))
+    value = module(*at)
+    _finite(value, f"{label}: forward")
+    (value + 0 * at[0].sum()).backward()
+    _finite(at[0].grad, f"{label}: the gradient in x")
+    module.zero_grad()
+    loss = case.loss(module, at)
+    _finite(loss, f"{label}: the loss")
+    if loss.requires_grad:
+        loss.backward()
+    bad = [name for name, p in module.named_parameters() if p.grad is not None and not p.grad.isfinite().all()]
+    _expect(not bad, f"{label}: the gradient of {', '.join(bad)} is not finite")
+
+
+def _outlier(value: float) -> Callable[[Tensor], Tensor]:
+    return lambda part: torch.where(torch.arange(len(part)).unsqueeze(1) == 4, value, part)
+
+
+_of_each("gradient_x", "gradient", _gradient)
+_of_each("units", "units", _units)
+_of_each(
+    "constant",
+    "constant",
+    _degenerate("a constant column", lambda part: torch.cat([torch.full_like(part[:, :1], 3.0), part[:, 1:]], 1)),
+)
+_of_each(
+    "duplicated",
+    "duplicated",
+    _degenerate("a duplicated column", lambda part: part[:, [0, 0, *range(2, part.shape[1])][: part.shape[1]]]),
+)
+_of_each("outlier", "outlier", _degenerate("an outlier", _outlier(1e6), _outlier(1e12)))
+
+
 # checks of densities
 
 
-def _per_row(case: _Case) -> None:
+@_of_density
+def _rows(case: _Case) -> None:
     module, rows = case.shaken(torch.double), case.data(9, dtype=torch.double)
     together, order = case.values(module, rows), torch.randperm(9, generator=torch.Generator().manual_seed(0))
-    _close(
-        case.values(module, _both(rows, lambda part: part[order])), together[order], "the order of rows matters", 1e-9
-    )
-    each = zip(*(part.split(1) for part in rows if part is not None), strict=True)
-    alone = torch.cat([case.values(module, row) for row in each])
+    mixed = case.values(module, _both(rows, lambda part: part[order]))
+    _close(mixed, together[order], "the order of rows matters", 1e-9)
+    alone = torch.cat([case.values(module, _both(rows, lambda part, i=i: part[i : i + 1])) for i in range(9)])  # type: ignore[misc]
     _close(alone, together, "rows alone and rows in a batch differ", 1e-9)
 
 
-def _mean(case: _Case) -> None:
-    module, rows = case.shaken().eval(), case.data()
-    mean = case.values(module, rows).mean()
-    what = "-log_prob(x).mean()" if case.is_density else "pointwise(x, y).mean()"
-    _close(module(*rows), -mean if case.is_density else mean, f"forward in eval mode differs from {what}", 1e-5)
-
-
+@_of_density
 def _functional(case: _Case) -> None:
     """Transforms of torch.func see the same function and leave no trace."""
     module, (x, given) = case.shaken(torch.double).eval(), case.data(12, dtype=torch.double)
@@ -707,37 +721,38 @@ def _functional(case: _Case) -> None:
     _unmoved(module, before, "torch.func")
 
 
-def _one_condition(case: _Case, n: int) -> Tensor | None:
-    given = case.data(1, dtype=torch.double)[1]
-    return None if given is None else given.expand(n, *given.shape[1:])
-
-
+@_of_density
 def _integral(case: _Case) -> None:
     """The density integrates to one, and its samples have its mean, its variances and its entropy."""
+    given = case.data(1, dtype=torch.double)[1]
     for what, module in (("before", case.make().double()), ("after", case.shaken(torch.double))):
-        samples = module.sample(4000, _one_condition(case, 1), seed=0)
+        samples = module.sample(4000, given, seed=0)
         points, log_weights = _nodes(samples)
-        mean, scale = samples.mean(0), samples.std(0)
-
-        def features(x: Tensor) -> tuple[Tensor, Tensor]:
-            with torch.no_grad():
-                log_prob = module.log_prob(x, _one_condition(case, len(x)))  # noqa: B023  # used in this round alone
-            z = (x - mean) / scale  # noqa: B023
-            return log_prob, torch.cat([torch.ones_like(z[:, :1]), -log_prob.clamp_min(-1e4)[:, None], z, z * z], 1)
-
-        log_prob, of_points = features(points)
-        parts, own = (log_prob + log_weights).exp().unsqueeze(1) * of_points, features(samples)[1]
+        log_prob, of_points = _features(module, points, given, samples)
+        parts, own = (
+            (log_prob + log_weights).exp().unsqueeze(1) * of_points,
+            _features(module, samples, given, samples)[1],
+        )
         noise = parts.std(0) * len(parts) ** 0.5 if samples.shape[1] > 1 else torch.zeros_like(parts[0])
-        gap = (parts.sum(0) - own.mean(0)).abs() / (5 * (noise + own.std(0) / len(own) ** 0.5) + 1e-3)
-        total, worst = parts.sum(0), int(gap.argmax())
-        name = ("mass", "entropy", *["mean"] * len(mean), *["square"] * len(mean))[worst]
+        total = parts.sum(0)
+        gap = (total - own.mean(0)).abs() / (5 * (noise + own.std(0) / len(own) ** 0.5) + 1e-3)
+        worst, dim = int(gap.argmax()), samples.shape[1]
+        name = ("mass", "entropy", *["mean"] * dim, *["square"] * dim)[worst]
         found = f"{float(total[worst]):.4g}, that of its samples {float(own.mean(0)[worst]):.4g}"
         _expect(gap.max() < 1, f"{what} initialize the {name} of the density by an integral is {found}")
 
 
+@torch.no_grad()
+def _features(module: Any, x: Tensor, given: Tensor | None, samples: Tensor) -> tuple[Tensor, Tensor]:
+    """Log-density of x, and what is averaged under it: one, minus the log-density, standardised x and its square."""
+    log_prob = module.log_prob(x, None if given is None else given.expand(len(x), *given.shape[1:]))
+    z = (x - samples.mean(0)) / samples.std(0)
+    return log_prob, torch.cat([torch.ones_like(z[:, :1]), -log_prob.clamp_min(-1e4)[:, None], z, z * z], 1)
+
+
 def _nodes(samples: Tensor) -> tuple[Tensor, Tensor]:
     """Points and the logarithms of their weights for an integral: a grid for one column, a Student's t for more."""
-    n, dim = samples.shape
+    dim = samples.shape[1]
     if dim == 1:
         reach = 20 * float(samples.std())
         grid = torch.linspace(float(samples.min()) - reach, float(samples.max()) + reach, 40_001, dtype=torch.double)
@@ -752,6 +767,7 @@ def _nodes(samples: Tensor) -> tuple[Tensor, Tensor]:
     return points @ factor.T + samples.mean(0), -log_q - math.log(n)
 
 
+@_of_density
 def _samples(case: _Case) -> None:
     module, (x, given) = case.started(), case.data(6)
     samples = module.sample(6, given, seed=0)
@@ -759,8 +775,7 @@ def _samples(case: _Case) -> None:
     _expect(samples.dtype == x.dtype and not samples.requires_grad, "samples have another dtype than x, or a gradient")
     _expect(torch.equal(module.sample(6, given, seed=0), samples), "samples with the same seed differ")
     _expect(not torch.equal(module.sample(6, given, seed=1), samples), "samples with different seeds are equal")
-    one = None if given is None else given[:1]
-    many = None if given is None else given[:1].expand_as(given)
+    one, many = (None, None) if given is None else (given[:1], given[:1].expand_as(given))
     same = torch.equal(module.sample(6, one, seed=0), module.sample(6, many, seed=0))
     _expect(same, "one condition does not serve all samples")
     before = torch.get_rng_state()
@@ -770,48 +785,41 @@ def _samples(case: _Case) -> None:
     _expect(not torch.equal(module.sample(6, given), first), "samples without a seed repeat")
     torch.set_rng_state(before)
     _expect(torch.equal(module.sample(6, given), first), "samples without a seed do not follow the global random state")
-    for n, kind in ((0, ValueError), (2.0, TypeError)):
-        try:
-            module.sample(n, given)
-        except (ValueError, TypeError) as error:
-            right = isinstance(error, kind) and str(error).startswith("n ")
-            _expect(right, f"sample({n}) raises {error!r}; expected {kind.__name__} that names n")
-        else:
-            raise AssertionError(f"sample({n}) raises nothing; expected {kind.__name__}")
+    _refused("sample(0)", module.sample, (0, given), ValueError, "n")
+    _refused("sample(2.0)", module.sample, (2.0, given), TypeError, "n")
 
 
+@_of_density
 def _all_classes(case: _Case) -> None:
-    module, classes = case.shaken().eval(), case.dims[2]
-    x, label = case.data()
-    if classes is None:
-        try:
-            module.log_prob_all(x)
-        except ValueError:
-            return
-        raise AssertionError("log_prob_all of a density without classes raises nothing; expected ValueError")
-    each = torch.stack([module.log_prob(x, torch.full_like(label, c)) for c in range(classes)], 1)  # type: ignore[arg-type]
+    module, classes, (x, label) = case.shaken().eval(), case.dims[2], case.data()
+    if classes is None or label is None:
+        _refused("log_prob_all of a density without classes", module.log_prob_all, (x,), ValueError)
+        return
+    each = torch.stack([module.log_prob(x, torch.full_like(label, c)) for c in range(classes)], 1)
     _close(module.log_prob_all(x), each, "log_prob_all and log_prob of each class differ", 1e-5)
 
 
+@_of_density
 def _far_away(case: _Case) -> None:
     """Rows that are far away are neither NaN nor likely."""
-    _, given = case.data(4)
     x = torch.tensor([[1e3], [-1e5], [1e8], [1e15]]).expand(4, case.dims[0])
-    value = case.values(case.started(), (x, given))
+    value = case.values(case.started(), (x, case.data(4)[1]))
     _expect((value < -50).all(), f"log_prob of x = 1e3, -1e5, 1e8, 1e15 is {value.tolist()}")
 
 
 # checks of estimators
 
 
+@_of_estimator
 def _bound(case: _Case) -> None:
     bound = case.make().bound
     _expect(bound in ("lower", "upper", None), f"bound is {bound!r}; expected 'lower', 'upper' or None")
 
 
+@_of_estimator
 def _detached(case: _Case) -> None:
-    module, rows = case.shaken().train(), case.data()
-    leaves = _both(rows, lambda part: part.clone().requires_grad_(part.is_floating_point()))
+    module = case.shaken().train()
+    leaves = _both(case.data(), lambda part: part.clone().requires_grad_(part.is_floating_point()))
     loss = module.loss(*leaves)
     if loss.requires_grad:
         loss.backward()
@@ -819,6 +827,7 @@ def _detached(case: _Case) -> None:
         _expect(leaf is None or leaf.grad is None, f"the gradient of loss reaches {name}")
 
 
+@_of_estimator
 def _groups(case: _Case) -> None:
     module = case.started()
     groups = module.parameter_groups(1e-3)
@@ -827,12 +836,12 @@ def _groups(case: _Case) -> None:
     lost = [name for key, name in names.items() if key not in held]
     _expect(not lost, f"parameter_groups leaves out {', '.join(lost)}")
     twice = [names.get(key, "a parameter that is not the module's") for key in set(held) if held.count(key) > 1]
-    _expect(
-        len(held) == len(names), f"parameter_groups has {', '.join(twice) or 'a parameter of another module'} twice"
-    )
+    found = ", ".join(twice) or "a parameter of another module"
+    _expect(len(held) == len(names), f"parameter_groups has {found} twice")
     _expect(all(group["lr"] > 0 for group in groups), "parameter_groups has a rate that is not positive")
 
 
+@_of_estimator
 def _synchronisations(case: _Case) -> None:
     """A step waits for the device at most twice: to check what loss and forward were given."""
     module, rows = case.started().train(), case.data()
@@ -846,13 +855,13 @@ def _synchronisations(case: _Case) -> None:
 
 @contextmanager
 def _counted() -> Iterator[list[str]]:
-    """Collect the names of the methods that bring a tensor's value to the host."""
+    """Collect the names of the methods that bring a tensor's value to the host; those that they call do not count."""
     calls: list[str] = []
+    inside: list[bool] = []
 
     def counting(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def method(self: Tensor, *args: Any) -> Any:
-            if not any(inside):
-                calls.append(name)
+            calls.extend([] if inside else [name])
             inside.append(True)
             try:
                 return original(self, *args)
@@ -861,76 +870,7 @@ def _counted() -> Iterator[list[str]]:
 
         return method
 
-    inside: list[bool] = []
-    patches = [mock.patch.object(Tensor, name, counting(name, getattr(Tensor, name))) for name in SYNCHRONISING]
-    for patch in patches:
-        patch.start()
-    try:
+    with ExitStack() as patches:
+        for name in SYNCHRONISING:
+            patches.enter_context(mock.patch.object(Tensor, name, counting(name, getattr(Tensor, name))))
         yield calls
-    finally:
-        for patch in patches:
-            patch.stop()
-
-
-def _of(check: Callable[[_Case, int], None], which: int) -> Callable[[_Case], None]:
-    """A check of one of the two variables, where there is one with numbers."""
-
-    def of_one(case: _Case) -> None:
-        if which == 0 or _continuous(case.data()):
-            check(case, which)
-
-    return of_one
-
-
-def _common(second: str) -> dict[str, Callable[[_Case], None]]:
-    return {
-        "shapes": _shapes,
-        "initialized": _initialized,
-        "mean": _mean,
-        "purity": _purity,
-        "repeats": _repeats,
-        "dtypes": _dtypes,
-        "autocast": _autocast,
-        "inference_mode": _inference_mode,
-        "learns": _learns,
-        "graphs": _graphs,
-        "gradient_x": _gradient_x,
-        f"gradient_{second}": _gradient_second,
-        "seeds": _seeds,
-        "restart": _restart,
-        "state": _state,
-        "devices": _devices,
-        "first_observe": _first_observe,
-        "follows": _follows,
-        "missing_rows": _missing_rows,
-        "few_rows": _few_rows,
-        "absent_classes": _absent_classes,
-        "arrays": _arrays,
-        "bad_input": _bad_input,
-        "units": _of(_units, 0),
-        f"units_{second}": _of(_units, 1),
-        "constant": _of(_constant, 0),
-        f"constant_{second}": _of(_constant, 1),
-        "duplicated": _of(_duplicated, 0),
-        f"duplicated_{second}": _of(_duplicated, 1),
-        "outlier": _of(_outlier, 0),
-        f"outlier_{second}": _of(_outlier, 1),
-    }
-
-
-DENSITY_CHECKS: dict[str, Callable[[_Case], None]] = {
-    **_common("given"),
-    "rows": _per_row,
-    "functional": _functional,
-    "integral": _integral,
-    "samples": _samples,
-    "all_classes": _all_classes,
-    "far_away": _far_away,
-}
-ESTIMATOR_CHECKS: dict[str, Callable[[_Case], None]] = {
-    **_common("y"),
-    "bound": _bound,
-    "detached": _detached,
-    "groups": _groups,
-    "synchronisations": _synchronisations,
-}

@@ -24,8 +24,6 @@ from torch.utils.data import TensorDataset
 
 from infoknife.inputs import check_count, check_finite, check_whole, tensor
 
-__all__ = ["DEFAULT_LR", "Batch", "Callback", "History", "Schedule", "cosine", "fit", "linear", "warmup"]
-
 DEFAULT_LR = 1e-2  # for modules that have no rate of their own
 _INITIAL_BATCHES = 32  # so many of a stream are gathered for a module to be initialised from
 

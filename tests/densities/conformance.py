@@ -54,7 +54,7 @@ KINDS = (
     Kind("flow", Flow, {"transforms": 2, "bins": 4, "hidden": (16,)}),
     Kind("gaussian", Gaussian),
     Kind("logistic", Logistic, excess=0.15),
-    Kind("parzen", Parzen, skip=(*STAYS, "absent_classes"), learns=False, excess=0.5),
+    Kind("parzen", Parzen, conditions=MARGINAL, skip=STAYS, learns=False, excess=0.5),
     Kind("schraudolph", Schraudolph, FEW, skip=STAYS, excess=1.6),
     Kind("knife diagonal", KNIFE, FEW | {"covariance": "diagonal"}, skip=CHOLESKY),
     *(Kind(f"knife {shape}", KNIFE, FEW | {"covariance": shape}, NO_CLASSES, CHOLESKY) for shape in SHAPES[2:]),

@@ -171,5 +171,5 @@ def test_compiled(kwargs: dict[str, int], generator: torch.Generator) -> None:
 @pytest.mark.parametrize("options", [{"activation": nn.ReLU}, {"layer_norm": True}])
 @pytest.mark.parametrize("condition", [{}, {"given_classes": 3}])
 def test_layers_without_a_network_are_refused(options: dict[str, Any], condition: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"activation or layer_norm is set, but there is no continuous condition"):
+    with pytest.raises(ValueError, match=r"^(activation|layer_norm) "):
         KNIFE(2, 4, **condition, **options)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from infoknife.densities import KNIFE, Autoregressive, Density, Flow, Gaussian, Logistic, Parzen, Schraudolph
+from infoknife.densities import KNIFE, Autoregressive, Density, Flow, Gaussian, Logistic, Schraudolph
 from tests.conftest import Seeded
 
 CLASSES = 4
@@ -18,8 +18,6 @@ MAKES: dict[str, Callable[[], Density]] = {
     "Gaussian paper": lambda: Gaussian(3, given_classes=CLASSES, init="paper"),
     "Logistic": lambda: Logistic(3, given_classes=CLASSES),
     "Schraudolph": lambda: Schraudolph(3, 8, given_classes=CLASSES),
-    "Parzen": lambda: Parzen(3, given_classes=CLASSES),
-    "Parzen bandwidth": lambda: Parzen(3, bandwidth=0.5, given_classes=CLASSES),
     "Flow": lambda: Flow(3, given_classes=CLASSES),
 }
 
@@ -32,10 +30,9 @@ def test_all_classes_at_once(name: str, dtype: torch.dtype, seeded: Seeded) -> N
         pytest.importorskip("zuko")
     x, label = torch.randn(60, 3, generator=seeded(0), dtype=dtype), torch.arange(60) % (CLASSES - 1)
     density = MAKES[name]().initialize(x + label[:, None], label, seed=0)
-    if not name.startswith("Parzen"):  # whose parameters are samples
-        with torch.no_grad():
-            for parameter in density.parameters():
-                parameter.add_(0.1 * torch.randn(parameter.shape, generator=seeded(1), dtype=dtype))
+    with torch.no_grad():
+        for parameter in density.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape, generator=seeded(1), dtype=dtype))
     found = density.log_prob_all(x)
     each = [density.log_prob(x, torch.full((60,), one)) for one in range(CLASSES)]
     tolerance = 1e-4 if dtype == torch.float32 else 1e-9

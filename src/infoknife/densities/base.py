@@ -13,7 +13,59 @@ from infoknife.inputs import Remembered, check_count, check_values, class_codes,
 Condition = Tensor | None
 
 
-class Density(nn.Module, ABC):
+class Observer(nn.Module, ABC):
+    """A module of x and perhaps a second variable that follows data in ``observe`` alone: a density or an estimator.
+
+    Subclasses say how rows are checked, and how those, in one precision, start the module and move it.
+    """
+
+    rate: float  # learning rate for Adam
+    initialized = Remembered("started")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("started", torch.tensor(False))
+        self.register_load_state_dict_pre_hook(_refuse_old_state)  # type: ignore[no-untyped-call]
+
+    @property
+    def outliers(self) -> int:
+        """How many rows that ``observe`` saw were left out or had an entry that was clipped."""
+        return count_outliers(self)
+
+    @abstractmethod
+    def _checked(self, x: Any, second: Any) -> tuple[Tensor, Any]:
+        """Tensors of x and the second variable whose shapes and values were checked."""
+
+    @abstractmethod
+    def _begin(self, x: Tensor, second: Any, generator: torch.Generator) -> None:
+        """Forget everything and start from rows."""
+
+    @abstractmethod
+    def _follow(self, x: Tensor, second: Any) -> object:
+        """Follow a fresh batch; rows that are NaN do not count."""
+
+    def _start_from(self, x: Tensor, second: Condition, seed: int | None) -> Self:
+        if len(x) < 2:
+            raise ValueError("x has 1 row; expected at least 2 to start from. Collect more samples")
+        with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
+            x, second = _kept(x, second)
+            self.to(x.dtype)
+            self._begin(x, second, generator_of(seed))
+            self.initialized = True
+        return self
+
+    def _observe_rows(self, x: Tensor, second: Condition) -> None:
+        x, second = _finite_together(x, second)
+        if not self.initialized:
+            finite = torch.isfinite(x).all(1)
+            self._start_from(*self._checked(x[finite], None if second is None else second[finite]), None)
+            count_outliers(self, len(x) - int(finite.sum()))
+            return
+        with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
+            self._follow(*_kept(x, second))
+
+
+class Density(Observer):
     r"""A learnable density of x in ``dim`` dimensions, perhaps given a second variable.
 
     $\log p(x)$, or $\log p(x \mid y)$, where ``given`` is nothing, a float matrix (N, given_dim) or integer classes
@@ -33,8 +85,7 @@ class Density(nn.Module, ABC):
         features: What the density sees of a continuous condition; the condition itself if not given.
     """
 
-    rate: float = 1e-2  # learning rate for Adam
-    initialized = Remembered("started")
+    rate = 1e-2
 
     def __init__(
         self,
@@ -53,8 +104,6 @@ class Density(nn.Module, ABC):
                 "given_dim and given_classes are both set; expected one: the condition is continuous or classes"
             )
         self.coordinates, self.features = coordinates, features
-        self.register_buffer("started", torch.tensor(False))
-        self.register_load_state_dict_pre_hook(refuse_old_state)  # type: ignore[no-untyped-call]
 
     def forward(self, x: Tensor, given: Condition = None) -> Tensor:
         """Mean of -log p over the rows of x (N, dim), a scalar in nats: the estimate of the entropy, and the loss."""
@@ -68,9 +117,7 @@ class Density(nn.Module, ABC):
         """Log-density in nats at the rows of x (N, dim) given each of the classes: (N, classes), in one pass."""
         if self.given_classes is None:
             raise ValueError("this density has no classes; make it with given_classes= to compare them")
-        x = matrix(x, "x", dim=self.dim, finite=False)
-        check_values((x, "x", None))
-        return self.evaluate_all(x)
+        return self.evaluate_all(matrix(x, "x", dim=self.dim))
 
     def sample(self, n: int, given: Any = None, seed: int | None = None) -> Tensor:
         """Draw n samples (n, dim), without gradients.
@@ -80,9 +127,9 @@ class Density(nn.Module, ABC):
             given: The condition, n rows or a single one for all.
             seed: Makes the draw repeatable; without it torch's global generator decides.
         """
-        given = self._rows(n, given)
-        with torch.no_grad(), full_precision(self._like().device.type):
-            v = self._seen(given, self._like().dtype)
+        given, like = self._rows(n, given), self._like()
+        with torch.no_grad(), full_precision(like.device.type):
+            v = self._seen(given, like.dtype)
             return self.coordinates.inverse(self._sample(n, v, generator_of(seed)), self._regressors(v))
 
     def initialize(self, x: Any, given: Any = None, *, seed: int | None = None) -> Self:
@@ -93,40 +140,14 @@ class Density(nn.Module, ABC):
             given: As many rows of the condition, for a conditional density.
             seed: Makes the start repeatable; without it torch's global generator decides.
         """
-        x, given = self._checked(x, given)
-        if len(x) < 2:
-            raise ValueError("x has 1 row; expected at least 2 to start from. Collect more samples")
-        dtype = torch.promote_types(x.dtype, torch.float32)
-        with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
-            self.to(dtype)
-            x, given = kept(x.to(dtype)), None if given is None else kept(given)
-            if self.features is not None:
-                self.features.reset()
-            self.coordinates.reset()
-            v = self._follow(x, given)
-            self._initialize(self.coordinates(x, self._regressors(v))[0], v, generator_of(seed))
-            self.initialized = True
-        return self
+        return self._start_from(*self._checked(x, given), seed)
 
     def observe(self, x: Any, given: Any = None) -> None:
         """Let the coordinates follow a fresh batch x (N, dim); the first one starts the density.
 
         Rows that are not finite are left out, and entries far outside are clipped; ``outliers`` counts both.
         """
-        x, given = finite_together(*self.shaped(x, given))
-        if not self.initialized:
-            finite = torch.isfinite(x).all(1)
-            self.initialize(x[finite], None if given is None else given[finite])
-            count_outliers(self, len(x) - int(finite.sum()))
-            return
-        with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
-            x = x.to(torch.promote_types(x.dtype, torch.float32))
-            self._follow(kept(x), None if given is None else kept(given))
-
-    @property
-    def outliers(self) -> int:
-        """How many rows that ``observe`` saw were left out or had an entry that was clipped."""
-        return count_outliers(self)
+        self._observe_rows(*self.shaped(x, given))
 
     def evaluate(self, x: Tensor, given: Condition) -> Tensor:
         """Log-density (N,) of rows that were checked already: for the library's own use."""
@@ -145,11 +166,8 @@ class Density(nn.Module, ABC):
 
     def extra_repr(self) -> str:
         """Dimensions, for ``repr``."""
-        parts = [f"dim={self.dim}"]
-        parts += [
-            f"{name}={value}" for name in ("given_dim", "given_classes") if (value := getattr(self, name)) is not None
-        ]
-        return ", ".join(parts)
+        parts = [(name, getattr(self, name)) for name in ("dim", "given_dim", "given_classes")]
+        return ", ".join(f"{name}={value}" for name, value in parts if value is not None)
 
     @abstractmethod
     def _log_prob(self, u: Tensor, given: Condition) -> Tensor:
@@ -175,6 +193,13 @@ class Density(nn.Module, ABC):
         labels = torch.arange(self.given_classes, device=x.device).repeat(len(x))
         return self.evaluate(x.repeat_interleave(self.given_classes, 0), labels).view(len(x), -1)
 
+    def _begin(self, x: Tensor, given: Condition, generator: torch.Generator) -> None:
+        if self.features is not None:
+            self.features.reset()
+        self.coordinates.reset()
+        v = self._follow(x, given)
+        self._initialize(self.coordinates(x, self._regressors(v))[0], v, generator)
+
     def _follow(self, x: Tensor, given: Condition) -> Condition:
         """Let features and coordinates follow the rows; return what the density sees of the condition."""
         if self.features is not None and given is not None:
@@ -194,16 +219,23 @@ class Density(nn.Module, ABC):
         """What the coordinates see of a condition: features, and nothing of classes unless a subclass says so."""
         return None if self.given_classes is not None else v
 
+    def _rows_by_class(self, u: Tensor, given: Condition, least: int = 2) -> list[Tensor]:
+        """The rows of each class, all rows for a class with fewer than ``least``; one group without classes."""
+        if self.given_classes is None:
+            return [u]
+        groups = [u[given == label] for label in range(self.given_classes)]
+        return [rows if len(rows) >= least else u for rows in groups]
+
     def _like(self) -> Tensor:
         """Some tensor of the module, for its device and precision."""
         return next(x for x in (*self.parameters(), *self.buffers()) if x.is_floating_point())
 
     def _checked(self, x: Any, given: Any) -> tuple[Tensor, Condition]:
         x, given = self.shaped(x, given)
-        checks: list[tuple[Tensor, str, int | None]] = [(x, "x", None)]
-        if given is not None:
-            checks.append((given, "given", self.given_classes))
-        check_values(*checks)
+        if given is None:
+            check_values((x, "x", None))
+        else:
+            check_values((x, "x", None), (given, "given", self.given_classes))
         return x, given
 
     def shaped(self, x: Any, given: Any, names: tuple[str, str] = ("x", "given")) -> tuple[Tensor, Condition]:
@@ -241,15 +273,6 @@ class Density(nn.Module, ABC):
         return matrix(given, name, dim=self.given_dim, rows=rows, finite=False)
 
 
-def refuse_old_state(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
-    """Say so where a state dictionary was written by version 0.1, whose buffers mean something else."""
-    if prefix + "initialized" in state:
-        raise ValueError(
-            f"the state dictionary of this {type(module).__name__} was written by infoknife 0.1; expected one of 0.2, "
-            "whose coordinates are others. Train it again, or load it with infoknife<0.2"
-        )
-
-
 def full_precision(device: str) -> AbstractContextManager[None]:
     """Keep the log-density out of autocast."""
     return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else nullcontext()
@@ -260,16 +283,29 @@ def generator_of(seed: int | None) -> torch.Generator:
     return torch.Generator().manual_seed(int(torch.randint(2**62, ())) if seed is None else seed)
 
 
-def finite_together(x: Tensor, y: Condition) -> tuple[Tensor, Condition]:
+def _refuse_old_state(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Say so where a state dictionary was written by version 0.1, whose buffers mean something else."""
+    if prefix + "initialized" in state:
+        raise ValueError(
+            f"the state dictionary of this {type(module).__name__} was written by infoknife 0.1; expected one of 0.2, "
+            "whose coordinates are others. Train it again, or load it with infoknife<0.2"
+        )
+
+
+def _finite_together(x: Tensor, y: Condition) -> tuple[Tensor, Condition]:
     """Make all numbers of a row NaN where one of x (N, d) or y (N, g) is not finite, so that no part counts it."""
-    numbers = y is not None and y.is_floating_point()
     finite = torch.isfinite(x.detach()).all(1, keepdim=True)
-    if y is None or not numbers:
-        return torch.where(finite, x, torch.nan), y
-    finite = finite & torch.isfinite(y.detach()).all(1, keepdim=True)
-    return torch.where(finite, x, torch.nan), torch.where(finite, y, torch.nan)
+    if y is not None and y.is_floating_point():
+        finite = finite & torch.isfinite(y.detach()).all(1, keepdim=True)
+        y = torch.where(finite, y, torch.nan)
+    return torch.where(finite, x, torch.nan), y
 
 
-def kept(x: Tensor) -> Tensor:
-    """A tensor that the module may keep: detached, and no tensor of inference mode, which could not be trained."""
-    return x.clone() if x.is_inference() else x.detach()
+def _kept(x: Tensor, y: Condition) -> tuple[Tensor, Condition]:
+    """Rows that a module may keep: numbers in one precision, detached, and no tensors of inference mode."""
+    x = _own(x.to(torch.promote_types(x.dtype, torch.float32)))
+    return x, None if y is None else _own(y.to(x.dtype) if y.is_floating_point() else y)
+
+
+def _own(x: Tensor) -> Tensor:
+    return x.clone() if x.is_inference() else x.detach()  # tensors of inference mode could not be trained

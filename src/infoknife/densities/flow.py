@@ -56,7 +56,10 @@ class Flow(Density):
         check_count("transforms", transforms)
         if check_count("bins", bins) < 2:
             raise ValueError("bins is 1; expected at least 2, a spline of one piece cannot bend")
-        self.splines = _Splines(self.dim, context, transforms, bins, _widths(hidden))
+        if isinstance(hidden, str) or not isinstance(hidden, Sequence):
+            raise TypeError(f"hidden is {hidden!r}; expected the widths of the layers, such as (64, 64)")
+        widths = tuple(check_count("hidden", width) for width in hidden)
+        self.splines = _Splines(self.dim, context, transforms, bins, widths)
 
     def evaluate_all(self, x: Tensor) -> Tensor:
         """Log-densities (N, classes) of rows that were checked already, each class in coordinates of its own."""
@@ -121,9 +124,3 @@ class _Splines(nn.Module):
             knots = spline.hyper[-1] if hasattr(spline, "hyper") else spline.phi
             for parameter in knots.parameters():
                 parameter.zero_()
-
-
-def _widths(hidden: Sequence[int]) -> tuple[int, ...]:
-    if isinstance(hidden, str) or not isinstance(hidden, Sequence):
-        raise TypeError(f"hidden is {hidden!r}; expected the widths of the layers, such as (64, 64)")
-    return tuple(check_count("hidden", width) for width in hidden)

@@ -3,15 +3,12 @@ r"""KNIFE: a fully learnable Gaussian-kernel density (Pichler et al., ICML 2022)
 A ``Covariance`` is the shape of a kernel: it names the tensors that describe it, and knows their log-density. A
 ``Bank`` holds the parameters $\theta = (A, b, u)$ of `eq:knife`: one set, one for each class, or a network that gives
 them for a condition. So every bank goes with every shape. ``KNIFE`` puts both behind the coordinates of a ``Density``.
-
-A bank of kernels works in standardised coordinates. Its parameters are kept in units in which a step of size one in
-every coordinate of a block changes the log-density by about one: $1/\sqrt d$ for means and log-diagonals, $\sqrt 2/d$
-for the lower triangle. So one learning rate serves all dimensions, and Adam's noise does not grow with $d^2$.
 """
+# ruff: noqa: D102  # what methods of shapes and banks do is said in their base classes
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -94,16 +91,13 @@ class Full(Covariance):
         return kernels.full(x, log_weights, means, shape["log_diagonal"], shape["lower"], units)
 
     def project(self, x: Tensor, shape: Shape) -> Tensor:
-        """Multiply x by every kernel's factor."""
         M, d = shape["log_diagonal"].shape
         return (x @ _factor(shape).reshape(M * d, d).T).view(-1, M, d)
 
     def unproject(self, z: Tensor, shape: Shape) -> Tensor:
-        """Solve with each row's factor."""
         return torch.linalg.solve_triangular(_factor(shape), z.unsqueeze(-1), upper=False).squeeze(-1)
 
     def of_mixture(self, mixture: Mixture) -> Shape:
-        """Take the factors."""
         return {"log_diagonal": mixture.factors.diagonal(0, 1, 2).log(), "lower": mixture.factors.tril(-1)}
 
 
@@ -113,7 +107,6 @@ class Tied(Full):
     name = "tied"
 
     def sizes(self, components: int) -> dict[str, tuple[int, ...]]:
-        """The tensors of one full kernel."""
         return super().sizes(1)
 
     def log_density(self, x: Tensor, log_weights: Tensor, means: Tensor, shape: Shape, units: Units = PLAIN) -> Tensor:
@@ -125,11 +118,9 @@ class Tied(Full):
         return kernels.diagonal(x @ factor.T, log_weights, centres, torch.zeros_like(centres))
 
     def select(self, shape: Shape, kernel: Tensor) -> Shape:
-        """The one kernel that there is, for every row."""
         return super().select(shape, torch.zeros_like(kernel))
 
     def of_mixture(self, mixture: Mixture) -> Shape:
-        """Factor the mean covariance."""
         pooled = torch.einsum("m,mij->ij", mixture.weights, mixture.covariances)
         return super().of_mixture(Mixture.from_covariances(mixture.weights, mixture.means, pooled[None]))
 
@@ -144,19 +135,15 @@ class Diagonal(Covariance):
         return {"log_diagonal": (components, self.dim)}
 
     def log_density(self, x: Tensor, log_weights: Tensor, means: Tensor, shape: Shape, units: Units = PLAIN) -> Tensor:
-        """Evaluate ``kernels.diagonal``."""
         return kernels.diagonal(x, log_weights, means * units.mean, shape["log_diagonal"] * units.diagonal)
 
     def project(self, x: Tensor, shape: Shape) -> Tensor:
-        """Scale x for every kernel."""
         return x.unsqueeze(-2) * shape["log_diagonal"].exp()
 
     def unproject(self, z: Tensor, shape: Shape) -> Tensor:
-        """Divide by each row's scales."""
         return z * (-shape["log_diagonal"]).exp()
 
     def of_mixture(self, mixture: Mixture) -> Shape:
-        """Take the variances."""
         return {"log_diagonal": -0.5 * mixture.covariances.diagonal(0, 1, 2).log()}
 
 
@@ -177,7 +164,6 @@ class LowRank(Diagonal):
         return super().sizes(components) | {"factor": (components, self.dim, self.rank)}
 
     def log_density(self, x: Tensor, log_weights: Tensor, means: Tensor, shape: Shape, units: Units = PLAIN) -> Tensor:
-        """Evaluate ``kernels.low_rank``."""
         shape = _scaled(shape, units)
         return kernels.low_rank(x, log_weights, means * units.mean, shape["log_diagonal"], shape["factor"])
 
@@ -227,35 +213,38 @@ def _units(d: int) -> Units:
 
 
 class Bank(nn.Module, ABC):
-    """Kernels for the points u (N, d), perhaps given a standardised condition or classes."""
+    """Kernels for the points u (N, d), perhaps given features of a condition or classes."""
 
     @abstractmethod
-    def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
+    def log_prob(self, u: Tensor, given: Any) -> Tensor:
         """Log-density in nats at u (N, d): (N,)."""
 
     @abstractmethod
-    def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
+    def sample(self, n: int, given: Any, generator: torch.Generator) -> Tensor:
         """Draw (n, d)."""
 
     @abstractmethod
-    def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
-        """Start from data."""
+    def start(self, u: Tensor, generator: torch.Generator) -> None:
+        """Start from data, whatever the condition."""
 
-    @abstractmethod
-    def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
-        """Start as the paper does."""
+    def start_paper(self, u: Tensor, generator: torch.Generator) -> None:
+        """Start as the paper does; from data where the paper has no such kernels."""
+        self.start(u, generator)
 
 
 class MarginalKernels(Bank):
-    """M kernels for all points: the marginal density."""
+    r"""M kernels for all points: the marginal density.
+
+    Parameters are kept in units in which a step of size one in every coordinate of a block changes the log-density by
+    about one: $1/\sqrt d$ for means and log-diagonals, $\sqrt 2/d$ for the lower triangle. So one learning rate serves
+    all dimensions, and Adam's noise does not grow with $d^2$.
+    """
 
     def __init__(self, components: int, covariance: Covariance) -> None:
         super().__init__()
-        d = covariance.dim
-        self.covariance = covariance
-        self.units = _units(d)
+        self.covariance, self.units = covariance, _units(covariance.dim)
         self.logits = nn.Parameter(torch.zeros(components))
-        self.means = nn.Parameter(torch.randn(components, d) * (SPREAD / self.units.mean))
+        self.means = nn.Parameter(torch.randn(components, covariance.dim) * (SPREAD / self.units.mean))
         self.names = tuple(covariance.sizes(components))
         for name, size in covariance.sizes(components).items():
             self.register_parameter(name, nn.Parameter(torch.zeros(size)))
@@ -270,19 +259,16 @@ class MarginalKernels(Bank):
         log_weights, means, shape = self._stored(dtype)
         return log_weights, means * self.units.mean, _scaled(shape, self.units)
 
-    def log_prob(self, u: Tensor, given: Tensor | None = None) -> Tensor:
-        """Log-density at u (N, d)."""
+    def log_prob(self, u: Tensor, given: Any = None) -> Tensor:
         return self.covariance.log_density(u, *self._stored(u.dtype), self.units)
 
-    def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
-        """Choose a kernel for each sample, then draw from it."""
+    def sample(self, n: int, given: Any, generator: torch.Generator) -> Tensor:
         weights, (_, means, shape) = torch.softmax(self.logits, -1), self.plain(self.logits.dtype)
         kernel = torch.multinomial(weights.cpu(), n, replacement=True, generator=generator).to(weights.device)
         means, shape = means[kernel], self.covariance.select(shape, kernel)
         return means + self.covariance.unproject(self.covariance.noise(shape, means, generator), shape)
 
-    def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
-        """Start from a mixture fitted to u."""
+    def start(self, u: Tensor, generator: torch.Generator) -> None:
         self.copy_mixture(fit_mixture(u, len(self.logits), generator))
 
     def copy_mixture(self, mixture: Mixture) -> None:
@@ -294,7 +280,7 @@ class MarginalKernels(Bank):
         for name, value in _scaled(self.covariance.of_mixture(mixture), inverse).items():
             self.shape[name].copy_(value)
 
-    def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
+    def start_paper(self, u: Tensor, generator: torch.Generator) -> None:
         """Means at samples, equal weights, everything else 0.01 times standard noise, in plain units."""
         self.units = PLAIN
         self.logits.zero_()
@@ -308,24 +294,20 @@ class MarginalKernels(Bank):
         return torch.log_softmax(self.logits.to(dtype), -1), self.means.to(dtype), shape
 
     def get_extra_state(self) -> Tensor:
-        """The units, which the parameters mean nothing without."""
         return torch.tensor(self.units, dtype=torch.double)
 
     def set_extra_state(self, state: Tensor) -> None:
-        """Take the units of a state dictionary."""
         self.units = Units(*state.tolist())
 
 
-class ClassKernels(Bank):
+class ClassKernels(nn.ModuleList):
     """One set of M kernels for each class, `eq:hat_h_xgivy` with a discrete condition."""
 
     def __init__(self, classes: int, components: int, covariance: Covariance) -> None:
-        super().__init__()
-        self.banks = nn.ModuleList(MarginalKernels(components, covariance) for _ in range(classes))
+        super().__init__(MarginalKernels(components, covariance) for _ in range(classes))
 
-    def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
-        """Log-density at u (N, d): every class sees its own rows only."""
-        assert given is not None
+    def log_prob(self, u: Tensor, given: Any) -> Tensor:
+        """Log-density in nats at u (N, d), every class at its own rows only: (N,)."""
         if is_transformed():
             return self.log_prob_all(u).gather(-1, given.unsqueeze(-1)).squeeze(-1)
         order, parts = self._parts(given)
@@ -333,38 +315,20 @@ class ClassKernels(Bank):
 
     def log_prob_all(self, u: Tensor) -> Tensor:
         """Log-densities of every class at u (N, d): (N, classes)."""
-        return torch.stack([bank.log_prob(u) for bank in self._banks()], -1)
+        banks: Iterable[Any] = self
+        return torch.stack([bank.log_prob(u) for bank in banks], -1)
 
-    def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
-        """Draw each row from the kernels of its class."""
-        assert given is not None
+    def sample(self, n: int, given: Any, generator: torch.Generator) -> Tensor:
+        """Draw each of n rows from the kernels of its class."""
         order, parts = self._parts(given)
         return torch.cat([bank.sample(len(rows), None, generator) for bank, rows in parts])[torch.argsort(order)]
 
-    def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
-        """Start every class from its rows; a class with fewer than two starts from all rows."""
-        for label, bank in enumerate(self._banks()):
-            bank.start(_rows_of(label, u, given), None, generator)
-
-    def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
-        """Start every class as the paper does."""
-        for label, bank in enumerate(self._banks()):
-            bank.start_paper(_rows_of(label, u, given), None, generator)
-
-    def _banks(self) -> list[MarginalKernels]:
-        return [bank for bank in self.banks if isinstance(bank, MarginalKernels)]
-
-    def _parts(self, given: Tensor) -> tuple[Tensor, list[tuple[MarginalKernels, Tensor]]]:
+    def _parts(self, given: Tensor) -> tuple[Tensor, list[tuple[Any, Tensor]]]:
         """Rows sorted by class, and the bank and the rows of each class that is there."""
-        order, banks = torch.argsort(given, stable=True), self._banks()
+        order = torch.argsort(given, stable=True)
         labels, counts = torch.unique_consecutive(given[order], return_counts=True)
-        present = [banks[label] for label in labels.tolist()]
-        return order, list(zip(present, order.split(counts.tolist()), strict=True))
-
-
-def _rows_of(label: int, u: Tensor, given: Tensor | None) -> Tensor:
-    rows = u[given == label]
-    return rows if len(rows) > 1 else u
+        rows = order.split(counts.tolist())
+        return order, [(self[label], part) for label, part in zip(labels.tolist(), rows, strict=True)]
 
 
 class TrunkKernels(Bank):
@@ -397,15 +361,13 @@ class TrunkKernels(Bank):
         for parameter in self.trunk.last.parameters():
             nn.init.zeros_(parameter)
 
-    def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
-        """Log-density at u (N, d) given v (N, given_dim)."""
+    def log_prob(self, u: Tensor, given: Any) -> Tensor:
         shape = {name: value.to(u.dtype) for name, value in self.shape.items()}
         log_weights, offset, log_scale = self._moves(given)
         z = self.covariance.project(u, shape)
         return self.covariance.mix(z, log_weights, offset, log_scale, shape)
 
-    def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
-        """Choose a kernel for each row, then draw from it."""
+    def sample(self, n: int, given: Any, generator: torch.Generator) -> Tensor:
         log_weights, offset, log_scale = self._moves(given)
         kernel = torch.multinomial(log_weights.exp().cpu(), 1, generator=generator).squeeze(-1).to(offset.device)
         rows = torch.arange(n, device=offset.device)
@@ -414,8 +376,7 @@ class TrunkKernels(Bank):
         z = offset[rows, kernel] + noise * (-log_scale[rows, kernel]).exp()
         return self.covariance.unproject(z, chosen)
 
-    def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
-        """Start from a mixture fitted to u."""
+    def start(self, u: Tensor, generator: torch.Generator) -> None:
         mixture = fit_mixture(u, self.components, generator)
         shape = self.covariance.of_mixture(mixture)
         for name, value in shape.items():
@@ -425,11 +386,7 @@ class TrunkKernels(Bank):
         self.trunk.last.weight.zero_()
         self.trunk.last.bias.zero_()[: self.components].copy_(mixture.weights.log())
 
-    def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
-        """Start from data: the paper has no trunk."""
-        self.start(u, given, generator)
-
-    def _moves(self, given: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    def _moves(self, given: Any) -> tuple[Tensor, Tensor, Tensor]:
         """Log-weights (N, M), means (N, M, d) after the factor, and log-scales (N, M, d)."""
         M, d = self.offset.shape
         logits, offset, log_scale = self.trunk(given).split([M, M * d, M * d], -1)
@@ -467,15 +424,11 @@ class PaperKernels(Bank):
         lengths = range(d, 0, -1) if covariance.name == "full" else [1] * d
         self.columns = nn.ModuleList(Transposed(hidden, length * M) for length in lengths)
 
-    def log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
-        """Log-density at u (N, d) given v (N, given_dim)."""
-        assert given is not None
+    def log_prob(self, u: Tensor, given: Any) -> Tensor:
         blocks = zip(u.split(ROWS), given.split(ROWS), strict=True)
         return torch.cat([kernels.by_point(rows, self._log_weights(v), *self._planes(v)) for rows, v in blocks])
 
-    def sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
-        """Choose a kernel for each row, then draw from it."""
-        assert given is not None
+    def sample(self, n: int, given: Any, generator: torch.Generator) -> Tensor:
         weights = self._log_weights(given).T.exp()
         kernel = torch.multinomial(weights.cpu(), 1, generator=generator).squeeze(-1).to(weights.device)
         rows, (means, columns) = torch.arange(n, device=kernel.device), self._planes(given)
@@ -483,8 +436,7 @@ class PaperKernels(Bank):
         means, shape = means[:, kernel, rows].T, {"log_diagonal": log_diagonal, "lower": lower}
         return means + self.covariance.unproject(self.covariance.noise(shape, means, generator), shape)
 
-    def start(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
-        """Let every kernel start, whatever the condition, from a mixture fitted to u."""
+    def start(self, u: Tensor, generator: torch.Generator) -> None:
         mixture = fit_mixture(u, self.components, generator)
         columns = kernels.packed(**self.covariance.of_mixture(mixture))
         values = (mixture.means.T, mixture.weights.log(), *columns)
@@ -494,8 +446,7 @@ class PaperKernels(Bank):
             layer.weight.zero_()
             layer.bias.copy_(value.flatten())
 
-    def start_paper(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
-        """Draw the networks at random (section A.3)."""
+    def start_paper(self, u: Tensor, generator: torch.Generator) -> None:
         redraw(self, generator)
 
     def _log_weights(self, given: Tensor) -> Tensor:
@@ -563,34 +514,48 @@ class KNIFE(Density):
         init: Init = "data",
     ) -> None:
         one_of("init", init, ("data", "paper"))
+        one_of("covariance", covariance, tuple(COVARIANCES))
+        if rank is not None and covariance != "low-rank":
+            raise ValueError(
+                f"rank is {rank}, but covariance is {covariance!r}; expected covariance='low-rank' with it"
+            )
+        if network is not None:
+            one_of("network", network, tuple(NETWORKS))
+        width = None if hidden is None else check_count("hidden", hidden)
+        said: dict[str, Any] = {"hidden": width, "activation": activation, "network": network}
+        said["layer_norm"] = layer_norm or None
+        said = {name: value for name, value in said.items() if value is not None}
+        if said and given_dim is None:
+            raise ValueError(
+                f"{', '.join(said)} came without a continuous condition for a network; expected given_dim="
+            )
         super().__init__(dim, given_dim, given_classes, *_coordinates(dim, given_dim, init, network))
         self.components, self.init = check_count("components", components), init
-        shape = _covariance(self.dim, covariance, rank)
-        if self.given_dim is None:
-            _check_no_network(network, hidden, activation, layer_norm)
-        self.bank: Bank
+        shape = COVARIANCES[covariance](self.dim) if rank is None else LowRank(self.dim, rank)
+        self.bank: Bank | ClassKernels
         if self.given_dim is not None:
-            layers = _layers(hidden, activation, layer_norm)
-            width = self.given_dim if self.features is None else self.features.out
-            self.bank = _network(network)(width, self.components, shape, **layers)
+            make = NETWORKS[said.pop("network", "trunk")]
+            self.bank = make(self.features.out if self.features else self.given_dim, self.components, shape, **said)
         elif self.given_classes is not None:
             self.bank = ClassKernels(self.given_classes, self.components, shape)
         else:
             self.bank = MarginalKernels(self.components, shape)
 
-    def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
+    def _log_prob(self, u: Tensor, given: Any) -> Tensor:
         return self.bank.log_prob(u, given)
 
     def _log_prob_all(self, u: Tensor) -> Tensor:
         assert isinstance(self.bank, ClassKernels)
         return self.bank.log_prob_all(u)
 
-    def _sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
+    def _sample(self, n: int, given: Any, generator: torch.Generator) -> Tensor:
         return self.bank.sample(n, given, generator)
 
     def _initialize(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
-        start = self.bank.start_paper if self.init == "paper" else self.bank.start
-        start(u, given, generator)
+        banks: Any = self.bank if isinstance(self.bank, ClassKernels) else [self.bank]
+        for bank, rows in zip(banks, self._rows_by_class(u, given), strict=True):
+            start = bank.start_paper if self.init == "paper" else bank.start
+            start(rows, generator)
 
 
 def _coordinates(dim: int, given_dim: int | None, init: Init, network: str | None) -> tuple[Transform, Features | None]:
@@ -600,32 +565,3 @@ def _coordinates(dim: int, given_dim: int | None, init: Init, network: str | Non
         return Identity(dim), None
     features = None if given_dim is None else Features(check_count("given_dim", given_dim), ranks=network != "paper")
     return Regression(dim, 0 if features is None or network == "paper" else features.out), features
-
-
-def _covariance(dim: int, name: str, rank: int | None) -> Covariance:
-    one_of("covariance", name, tuple(COVARIANCES))
-    if rank is not None and name != "low-rank":
-        raise ValueError(f"rank is {rank}, but covariance is {name!r}; expected covariance='low-rank' with it")
-    return COVARIANCES[name](dim) if rank is None else LowRank(dim, rank)
-
-
-def _network(name: str | None) -> Callable[..., Bank]:
-    name = "trunk" if name is None else name
-    one_of("network", name, tuple(NETWORKS))
-    return NETWORKS[name]
-
-
-def _layers(hidden: int | None, activation: Activation | None, layer_norm: bool) -> dict[str, Any]:
-    """What is said about the layers; a network has its own defaults for the rest."""
-    width = None if hidden is None else check_count("hidden", hidden)
-    said = {"hidden": width, "activation": activation, "layer_norm": layer_norm or None}
-    return {name: value for name, value in said.items() if value is not None}
-
-
-def _check_no_network(network: str | None, hidden: int | None, activation: Activation | None, layer_norm: bool) -> None:
-    """Refuse what is said about a network where there is no continuous condition for one."""
-    expected = "but there is no continuous condition for a network; expected given_dim= with them"
-    if activation is not None or layer_norm:
-        raise ValueError(f"activation or layer_norm is set, {expected}")
-    if network is not None or hidden is not None:
-        raise ValueError(f"network is {network!r} and hidden is {hidden}, {expected}")

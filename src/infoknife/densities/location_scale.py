@@ -5,6 +5,7 @@ $\log p(x \mid y) = \sum_i \log f\bigl((x_i - \mu_i(y)) / \sigma_i(y)\bigr) - \l
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -47,16 +48,14 @@ class LocationScale(Density):
                 "activation or layer_norm is set, but there is no continuous condition for a network; "
                 "expected given_dim= with them"
             )
-        coordinates = Standardize(dim) if init == "data" else Identity(dim)
-        features = None
-        if init == "data" and given_dim is not None:
-            features = Features(check_count("given_dim", given_dim), ranks=False)
-        super().__init__(dim, given_dim, given_classes, coordinates, features)
+        own = init == "data"
+        features = Features(check_count("given_dim", given_dim), ranks=False) if own and given_dim is not None else None
+        super().__init__(dim, given_dim, given_classes, Standardize(dim) if own else Identity(dim), features)
         self.init, hidden = init, check_count("hidden", hidden)
-        self.unit = {"data": 1.0, "paper": 0.5}[init]  # of the log-scale: the paper learns log-variances
+        self.unit = 1.0 if own else 0.5  # of the log-scale: the paper learns log-variances
         self.values = nn.Parameter(torch.zeros(given_classes or 1, 2 * dim))  # location, then log-scale in units
         if given_dim is not None:
-            self.skip = Linear(given_dim, dim, bias=False) if init == "data" else None  # the paper's has none
+            self.skip = Linear(given_dim, dim, bias=False) if own else None  # the paper's has none
             self.network = MLP(given_dim, 2 * dim, (hidden,), activation or nn.Tanh, layer_norm=layer_norm)
             for module in (self.skip, self.network[-1]):
                 for parameter in () if module is None else module.parameters():
@@ -66,7 +65,19 @@ class LocationScale(Density):
         """Draw n samples (n, dim) whose gradient reaches the parameters and the condition."""
         given = self._rows(n, given)
         with full_precision(self.values.device.type):
-            return self.coordinates.inverse(self._draw(n, self._seen(given, self.values.dtype), generator_of(seed)))
+            return self.coordinates.inverse(self._sample(n, self._seen(given, self.values.dtype), generator_of(seed)))
+
+    def log_prob_pairs(self, x: Tensor, given: Tensor) -> Callable[[slice], Tensor]:
+        """How to compute the log-densities (N, B) of a slice of rows of x given every row of a continuous condition."""
+        u, log_det = self.coordinates(x)
+        location, log_scale = self._location_and_log_scale(self._seen(given, x.dtype), u)
+        rate, offset = (-log_scale).exp().unsqueeze(1), log_det - log_scale.sum(-1, keepdim=True)
+        return lambda at: self._standard_log_prob((u[at] - location.unsqueeze(1)) * rate).sum(-1) + offset
+
+    @property
+    @abstractmethod
+    def _standard_deviation(self) -> float:
+        """Standard deviation of the standard member."""
 
     @abstractmethod
     def _standard_log_prob(self, z: Tensor) -> Tensor:
@@ -76,26 +87,14 @@ class LocationScale(Density):
     def _standard_quantile(self, level: Tensor) -> Tensor:
         """Inverse distribution function of the standard member, elementwise."""
 
-    @property
-    @abstractmethod
-    def _standard_deviation(self) -> float:
-        """Standard deviation of the standard member."""
-
     def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
         location, log_scale = self._location_and_log_scale(given, u)
-        z = (u - location) * (-log_scale).exp()
-        return (self._standard_log_prob(z) - log_scale).sum(-1)
+        return (self._standard_log_prob((u - location) * (-log_scale).exp()) - log_scale).sum(-1)
 
     def _log_prob_all(self, u: Tensor) -> Tensor:
-        location, log_scale = self.values.to(u.dtype).chunk(2, -1)  # C d each
-        log_scale = log_scale * self.unit
-        z = (u.unsqueeze(1) - location) * (-log_scale).exp()
-        return (self._standard_log_prob(z) - log_scale).sum(-1)
+        return self._log_prob(u.unsqueeze(1), torch.arange(len(self.values), device=u.device))
 
     def _sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
-        return self._draw(n, given, generator)
-
-    def _draw(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
         location, log_scale = self._location_and_log_scale(given, self.values)
         level = torch.rand(n, self.dim, generator=generator, dtype=torch.double).clamp(1e-12, 1 - 1e-12)
         return location + log_scale.exp() * self._standard_quantile(level).to(self.values)
@@ -103,20 +102,16 @@ class LocationScale(Density):
     def _initialize(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         if self.init == "paper":
             self._initialize_paper(generator)
-        elif self.given_dim is not None:
+            return
+        if self.given_dim is not None:
             assert given is not None
+            assert self.skip is not None
             for parameter in self.network[-1].parameters():
                 parameter.zero_()
             slope = regression(given, u)
-            assert self.skip is not None
             self.skip.weight.copy_(slope.T)
-            self.values.copy_(self._moments(u - given @ slope))
-        elif given is not None:
-            for label in range(len(self.values)):
-                rows = u[given == label]
-                self.values[label] = self._moments(rows if len(rows) > 1 else u)
-        else:
-            self.values.copy_(self._moments(u))
+            u = u - given @ slope
+        self.values.copy_(torch.stack([self._moments(rows) for rows in self._rows_by_class(u, given)]))
 
     def _initialize_paper(self, generator: torch.Generator) -> None:
         """Standard noise for locations and log-variances, Glorot's start for the network's last layer."""
@@ -133,9 +128,7 @@ class LocationScale(Density):
 
     def _location_and_log_scale(self, given: Tensor | None, like: Tensor) -> tuple[Tensor, Tensor]:
         values = self.values.to(like.dtype)
-        if self.given_classes is not None:
-            values = values[given]
-        location, log_scale = values.chunk(2, -1)
+        location, log_scale = (values if self.given_classes is None else values[given]).chunk(2, -1)
         if self.given_dim is None:
             return location, log_scale * self.unit
         more, wider = self.network(given).chunk(2, -1)
@@ -148,6 +141,7 @@ class Gaussian(LocationScale):
     r"""A Gaussian with diagonal covariance, perhaps given a second variable: the density of DoE.
 
     As a module it gives the mean of $-\log p$ in nats, in expectation an upper bound of the entropy (`eq:ce_bound`).
+    Its arguments are those of ``LocationScale``.
 
     Example:
         >>> x = torch.randn(20_000, 2, generator=torch.Generator().manual_seed(0))
@@ -168,10 +162,10 @@ class Logistic(LocationScale):
     r"""Independent logistic coordinates, perhaps given a second variable: DoE with the logistic density.
 
     As a module it gives the mean of $-\log p$ in nats, in expectation an upper bound of the entropy (`eq:ce_bound`).
+    Its arguments are those of ``LocationScale``.
 
     Example:
-        >>> level = torch.rand(20_000, 1, generator=torch.Generator().manual_seed(0))
-        >>> x = torch.logit(level)
+        >>> x = torch.logit(torch.rand(20_000, 1, generator=torch.Generator().manual_seed(0)))
         >>> round(Logistic(1).initialize(x)(x).item(), 1)  # h = 2 nats
         2.0
     """

@@ -1,15 +1,15 @@
 """What all estimators of mutual information share: checked inputs, coordinates, one interface."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import FAR, Standardize, Transform, count_outliers
-from infoknife.densities.base import finite_together, full_precision, generator_of, kept, refuse_old_state
-from infoknife.inputs import Remembered, check_count, check_values, class_codes, matrix
+from infoknife.coordinates import FAR, Standardize, Transform
+from infoknife.densities.base import Observer, full_precision
+from infoknife.inputs import check_count, check_values, class_codes, matrix
 
 Bound = Literal["lower", "upper"] | None
 
@@ -23,7 +23,7 @@ class Facts(NamedTuple):
     paper: str
 
 
-class MutualInformation(nn.Module, ABC):
+class MutualInformation(Observer):
     r"""An estimator of $I(X; Y)$ in nats, with x continuous and y continuous or classes.
 
     ``forward(x, y)`` is the estimate, differentiable in x and y: as a part of a network's loss it reaches the encoder.
@@ -48,8 +48,8 @@ class MutualInformation(nn.Module, ABC):
 
     bound: ClassVar[Bound]
     facts: ClassVar[Facts]
-    rate: float = 1e-3  # learning rate for Adam
-    initialized = Remembered("started")
+    negatives: ClassVar[bool] = False  # whether the other rows of a batch stand for independent ones
+    rate = 1e-3
 
     def __init__(
         self, x_dim: int, y_dim: int | None = None, *, y_classes: int | None = None, standardize: bool = True
@@ -65,8 +65,6 @@ class MutualInformation(nn.Module, ABC):
         self.x_dim, self.y_dim, self.y_classes = x_dim, y_dim, y_classes
         self.x_coordinates: Transform | None = Standardize(x_dim) if standardize else None
         self.y_coordinates: Transform | None = Standardize(y_dim) if standardize and y_dim is not None else None
-        self.register_buffer("started", torch.tensor(False))
-        self.register_load_state_dict_pre_hook(refuse_old_state)  # type: ignore[no-untyped-call]
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """Estimate I(X; Y) in nats from the rows of x (N, x_dim) and y (N, y_dim) or (N,): a scalar."""
@@ -93,37 +91,11 @@ class MutualInformation(nn.Module, ABC):
 
         Rows that are not finite are left out, and entries far outside are clipped; ``outliers`` counts both.
         """
-        x, y = finite_together(*self.shaped(x, y))
-        assert y is not None
-        if not self.initialized:
-            finite = torch.isfinite(x).all(1)
-            self.initialize(x[finite], y[finite])
-            count_outliers(self, len(x) - int(finite.sum()))
-            return
-        with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
-            self._follow(*self._converted(x, y, torch.promote_types(x.dtype, torch.float32)))
+        self._observe_rows(*self.shaped(x, y))
 
     def initialize(self, x: Any, y: Any, *, seed: int | None = None) -> Self:
         """Start from the rows of x (N, x_dim) and y; the module takes over the floating-point type of x."""
-        x, y = self._checked(x, y)
-        if len(x) < 2:
-            raise ValueError("x has 1 row; expected at least 2 to start from. Collect more samples")
-        dtype = torch.promote_types(x.dtype, torch.float32)
-        with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
-            self.to(dtype)
-            x, y = self._converted(x, y, dtype)
-            for coordinates, rows in ((self.x_coordinates, x), (self.y_coordinates, y)):
-                if coordinates is not None:
-                    coordinates.reset()
-                    coordinates.observe(rows)
-            self._initialize(*self._mapped(x, y), generator_of(seed))
-            self.initialized = True
-        return self
-
-    @property
-    def outliers(self) -> int:
-        """How many rows that ``observe`` saw were left out or had an entry that was clipped."""
-        return count_outliers(self)
+        return self._start_from(*self._checked(x, y), seed)
 
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
         """Return parameter groups for any torch optimiser; parts that learn at another rate say so."""
@@ -156,15 +128,27 @@ class MutualInformation(nn.Module, ABC):
     def _observe(self, x: Tensor, y: Tensor) -> None:
         """Let what a subclass adds follow a fresh batch, in coordinates."""
 
+    def _begin(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
+        for coordinates in (self.x_coordinates, self.y_coordinates):
+            if coordinates is not None:
+                coordinates.reset()
+        self._follow_coordinates(x, y)
+        self._initialize(*self._mapped(x, y), generator)
+
     def _follow(self, x: Tensor, y: Tensor) -> None:
+        self._follow_coordinates(x, y)
+        self._observe(*self._mapped(x, y))
+
+    def _follow_coordinates(self, x: Tensor, y: Tensor) -> None:
         for coordinates, rows in ((self.x_coordinates, x), (self.y_coordinates, y)):
             if coordinates is not None:
                 coordinates.observe(rows)
-        self._observe(*self._mapped(x, y))
 
     def _checked(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
         x, y = self.shaped(x, y)
         check_values((x, "x", None), (y, "y", self.y_classes))
+        if len(x) < 2 and self.negatives:
+            raise ValueError("x has 1 row; expected at least 2, the others are its negatives. Use a larger batch")
         return x, y
 
     def shaped(self, x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[Tensor, Tensor]:
@@ -178,10 +162,6 @@ class MutualInformation(nn.Module, ABC):
     def classes(self) -> int | None:
         """How many classes y has; ``None`` where it is continuous."""
         return self.y_classes
-
-    def _converted(self, x: Tensor, y: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Rows that the module may keep, numbers in one precision."""
-        return kept(x.to(dtype)), kept(y if self.y_classes is not None else y.to(dtype))
 
     def _mapped(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """The rows in the coordinates of the subclass, in at least single precision; standardised ones end at FAR."""

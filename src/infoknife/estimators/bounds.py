@@ -1,8 +1,9 @@
-r"""Bounds of mutual information as pure functions of scores, pointwise: one value a row, in nats.
+r"""Bounds of mutual information as pure functions of scores, pointwise: one value per row, in nats.
 
 A critic scores pairs, $f(x_i, y_j)$. ``joint`` (N,) holds the scores of the pairs that came together. The others, the
-negatives, reach a bound as one number for each $y_j$: the logarithm of the mean of $e^{f(x_i, y_j)}$ over the $x_i$,
-or the mean of softplus. So a score matrix can be reduced in blocks of columns and never has to exist as a whole.
+negatives, reach a bound as ``negative`` (N,), one number for each $y_j$: the logarithm of the mean of
+$e^{f(x_i, y_j)}$ over the $x_i$ (``log_mean_exp``), or the mean of softplus (``mean_softplus``). So a score matrix can
+be reduced in blocks of columns and never has to exist as a whole.
 """
 
 import math
@@ -11,18 +12,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-__all__ = ["donsker_varadhan", "info_nce", "jensen_shannon", "log_mean_exp", "mean_softplus", "nwj", "tuba", "without"]
-
 
 def log_mean_exp(scores: Tensor, rows: int | None = None) -> Tensor:
-    r"""Return $\log \frac 1N \sum_i e^{s_{ij}}$ of the columns of scores (N, B): (B,).
+    r"""Return $\log \frac 1N \sum_i e^{s_{ij}}$ of the columns of scores (N, B), or of one column (N,): (B,).
 
-    Args:
-        scores: A block of columns, or one column (N,).
-        rows: The number to divide by where it is not N: entries of minus infinity do not count.
+    ``rows`` is the number to divide by where it is not N: entries of minus infinity do not count.
 
     Example:
-        >>> log_mean_exp(torch.tensor([[0.0], [torch.inf * -1]]), rows=1)
+        >>> log_mean_exp(torch.tensor([[0.0], [-torch.inf]]), rows=1)
         tensor([0.])
     """
     return scores.logsumexp(0) - math.log(len(scores) if rows is None else rows)
@@ -51,14 +48,10 @@ def without(scores: Tensor, first: int) -> Tensor:
 
 
 def donsker_varadhan(joint: Tensor, negative: Tensor) -> Tensor:
-    r"""Terms of $\mathbb E_{p(x,y)}[f] - \log \mathbb E_{p(x)p(y)}[e^f] \le I(X; Y)$ (Belghazi et al., 2018).
+    r"""Return the terms of $\mathbb E_{p(x,y)}[f] - \log \mathbb E_{p(x)p(y)}[e^f] \le I(X; Y)$.
 
     The logarithm of a mean over finitely many negatives is too small on average, so that the estimate is a lower bound
-    for many rows only.
-
-    Args:
-        joint: Scores (N,) of the pairs that came together.
-        negative: log-mean-exp (M,) of the scores of the negatives.
+    for many rows only (Belghazi et al., 2018).
 
     Example:
         >>> donsker_varadhan(torch.tensor([2.0, 4.0]), torch.zeros(3))
@@ -70,10 +63,6 @@ def donsker_varadhan(joint: Tensor, negative: Tensor) -> Tensor:
 def nwj(joint: Tensor, negative: Tensor) -> Tensor:
     r"""Return the terms of $\mathbb E[f] - e^{-1} \mathbb E[e^f] \le I(X; Y)$ (Nguyen, Wainwright & Jordan, 2010).
 
-    Args:
-        joint: Scores (N,) of the pairs that came together.
-        negative: log-mean-exp (N,) of the scores of the negatives.
-
     Example:
         >>> nwj(torch.tensor([2.0]), torch.tensor([1.0]))
         tensor([1.])
@@ -84,10 +73,7 @@ def nwj(joint: Tensor, negative: Tensor) -> Tensor:
 def tuba(joint: Tensor, negative: Tensor, baseline: Tensor) -> Tensor:
     r"""Return the terms of $1 + \mathbb E[f - a(y)] - \mathbb E[e^{f - a(y)}] \le I(X; Y)$ (Poole et al., 2019).
 
-    Args:
-        joint: Scores (N,) of the pairs that came together.
-        negative: log-mean-exp (N,) of the scores of the negatives of each y.
-        baseline: The values a(y) (N,).
+    ``baseline`` (N,) holds the values $a(y)$.
 
     Example:
         >>> tuba(torch.tensor([2.0]), torch.tensor([0.5]), torch.tensor([0.5]))
@@ -101,10 +87,6 @@ def info_nce(joint: Tensor, negative: Tensor) -> Tensor:
 
     The mean over the $x_i$ includes $x_j$; no value exceeds $\log N$ (van den Oord et al., 2018).
 
-    Args:
-        joint: Scores (N,) of the pairs that came together.
-        negative: log-mean-exp (N,) of the scores of each y with every x.
-
     Example:
         >>> scores = 64 * torch.eye(2)
         >>> info_nce(scores.diagonal(), log_mean_exp(scores))  # log 2
@@ -114,13 +96,10 @@ def info_nce(joint: Tensor, negative: Tensor) -> Tensor:
 
 
 def jensen_shannon(joint: Tensor, negative: Tensor) -> Tensor:
-    r"""Terms of $-\mathbb E[\log(1 + e^{-f})] - \mathbb E[\log(1 + e^f)]$: for learning, no bound of I(X; Y).
+    r"""Return the terms of $-\mathbb E[\log(1 + e^{-f})] - \mathbb E[\log(1 + e^f)]$, which is no bound of I(X; Y).
 
-    Its best critic is the log-density ratio $\log p(x, y) / p(x) p(y)$ (Song & Ermon, 2020).
-
-    Args:
-        joint: Scores (N,) of the pairs that came together.
-        negative: Mean of softplus (N,) of the scores of the negatives.
+    ``negative`` is a mean of softplus. The best critic is the log-density ratio $\log p(x, y) / p(x) p(y)$ (Song &
+    Ermon, 2020).
 
     Example:
         >>> jensen_shannon(torch.zeros(1), mean_softplus(torch.zeros(3, 1)))

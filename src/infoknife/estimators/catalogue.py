@@ -33,52 +33,40 @@ def _knife(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **o
     return Difference(x_dim, y_dim, conditional_options=conditional, **chosen)
 
 
-def _joint(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **options: Any) -> MutualInformation:
-    """Make the default form, or the paper's: three densities of 21 kernels."""
-    one_of("preset", preset, ("default", "paper"))
-    paper: dict[str, Any] = {"components": 21, "init": "paper", "ranks": False} if preset == "paper" else {}
-    return JointDifference(x_dim, y_dim, **{"components": 16} | paper | options)
+def _two(density: str) -> Make:
+    """Differences of two such densities, of which the conditional alone has a network."""
 
-
-def _doe(density: str) -> Make:
     def make(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **options: Any) -> MutualInformation:
         one_of("preset", preset, ("default", "paper"))
         conditional = {"hidden": 64} | _taken(options, "hidden", "activation", "layer_norm")
-        paper: dict[str, Any] = (
-            {"init": "paper", "marginal_rate": 10.0} if preset == "paper" else {}
-        )  # it starts far away
+        far = {"init": "paper", "marginal_rate": 10.0}  # the paper's marginal starts far away
+        paper: dict[str, Any] = far if preset == "paper" else {}
         chosen: dict[str, Any] = {"density": density, "ranks": False, "given": "y"} | paper | options
         return Difference(x_dim, y_dim, conditional_options=conditional, **chosen)
 
     return make
 
 
-def _classes(density: str) -> Make:
-    def make(x_dim: int, *, preset: str = "default", **options: Any) -> MutualInformation:
+def _with_preset(kind: Make, default: dict[str, Any], paper: dict[str, Any]) -> Make:
+    """Estimators of a kind with these options, and with further ones under ``preset="paper"``."""
+
+    def make(*dims: int | None, preset: str = "default", **options: Any) -> MutualInformation:
         one_of("preset", preset, ("default", "paper"))
-        paper: dict[str, Any] = {"density": density, "init": "paper"} if preset == "paper" else {}
-        return ClassDifference(x_dim, **{"density": density} | paper | options)
+        return kind(*dims, **default | (paper if preset == "paper" else {}) | options)
 
     return make
 
 
 def _class_knife(x_dim: int, *, preset: str = "default", **options: Any) -> MutualInformation:
     """Make the default form, or the paper's: a mixture of 128 full kernels for each class."""
-    one_of("preset", preset, ("default", "paper"))
     if _taken(options, "activation", "layer_norm"):
-        raise ValueError(
-            "activation or layer_norm is set, but there is no continuous condition; leave it out for classes"
-        )
-    paper: dict[str, Any] = {"density": "knife", "components": 128, "init": "paper"} if preset == "paper" else {}
-    return ClassDifference(x_dim, **paper | options)
+        raise ValueError("activation or layer_norm is set, but y is classes and there is no network; leave them out")
+    paper = {"density": "knife", "components": 128, "init": "paper"}
+    return _with_preset(ClassDifference, {}, paper)(x_dim, preset=preset, **options)
 
 
-CONTINUOUS: dict[str, Make] = {
-    "knife": _knife,
-    "knife-joint": _joint,
-    "doe": _doe("doe"),
-    "doe-logistic": _doe("doe-logistic"),
-    "schraudolph": _doe("schraudolph"),
+DOE = ("doe", "doe-logistic", "schraudolph")  # names of estimators and of their densities
+EITHER: dict[str, Make] = {  # y is continuous or classes
     "mine": MINE,
     "nwj": NWJ,
     "tuba": TUBA,
@@ -89,22 +77,23 @@ CONTINUOUS: dict[str, Make] = {
     "l1out": L1Out,
     "vub": VUB,
 }
+CONTINUOUS: dict[str, Make] = {
+    "knife": _knife,
+    "knife-joint": _with_preset(
+        JointDifference, {"components": 16}, {"components": 21, "init": "paper", "ranks": False}
+    ),
+    **{name: _two(name) for name in DOE},
+    **EITHER,
+}
 CLASSES: dict[str, Make] = {
     "knife": _class_knife,
-    "doe": _classes("doe"),
-    "doe-logistic": _classes("doe-logistic"),
-    "schraudolph": _classes("schraudolph"),
-    **{
-        name: CONTINUOUS[name]
-        for name in ("mine", "nwj", "tuba", "infonce", "smile", "club", "club-sample", "l1out", "vub")
-    },
+    **{name: _with_preset(ClassDifference, {"density": name}, {"init": "paper"}) for name in DOE},
+    **EITHER,
     "adv": Adversary,
 }
 ENCODERS: dict[str, Make] = {
     "knife": EncoderKernels,
-    "doe": partial(EncoderDifference, density="doe"),
-    "doe-logistic": partial(EncoderDifference, density="doe-logistic"),
-    "schraudolph": partial(EncoderDifference, density="schraudolph"),
+    **{name: partial(EncoderDifference, density=name) for name in DOE},
     "vub": EncoderPrior,
 }
 
@@ -154,7 +143,13 @@ def mi(
         'lower'
     """
     one_of("name", name, tuple(names()))
-    options |= _network(activation, layer_norm)
+    if not isinstance(layer_norm, bool):
+        raise TypeError(f"layer_norm is {layer_norm!r}, a {type(layer_norm).__name__}; expected True or False")
+    if layer_norm:
+        options["layer_norm"] = True
+    if activation is not None:
+        one_of("activation", activation, tuple(ACTIVATIONS))
+        options["activation"] = ACTIVATIONS[activation]
     if encoder is not None:
         one_of("encoder", encoder, ("gaussian",))
         if y_classes is not None:
@@ -170,31 +165,13 @@ def mi(
 def table() -> str:
     """Return the documentation's table of estimators in Markdown, from what their classes say of themselves."""
     head = ["name", "y", "bound", "trains by", "negatives", "memory", "paper"]
-    lines = [_line(head), _line(["---"] * len(head))]
+    rows = [head, ["---"] * len(head)]
     for name in names():
-        made = {}
-        if name in CONTINUOUS:
-            made["continuous"] = mi(name, 1, 1)
-        if name in CLASSES:
-            made["classes"] = mi(name, 1, y_classes=2)
-        lines += [_line([f"`{name}`", kind, one.bound or "none", *one.facts]) for kind, one in made.items()]
-    return "\n".join(lines)
-
-
-def _line(cells: list[str]) -> str:
-    escaped = (cell.replace("|", "\\|") for cell in cells)
-    return f"| {' | '.join(escaped)} |"
-
-
-def _network(activation: str | None, layer_norm: bool) -> dict[str, Any]:
-    """What is said about the networks: nothing for what an estimator has anyway."""
-    if not isinstance(layer_norm, bool):
-        raise TypeError(f"layer_norm is {layer_norm!r}, a {type(layer_norm).__name__}; expected True or False")
-    said: dict[str, Any] = {"layer_norm": True} if layer_norm else {}
-    if activation is not None:
-        one_of("activation", activation, tuple(ACTIVATIONS))
-        said["activation"] = ACTIVATIONS[activation]
-    return said
+        made = {"continuous": mi(name, 1, 1)} if name in CONTINUOUS else {}
+        made |= {"classes": mi(name, 1, y_classes=2)} if name in CLASSES else {}
+        rows += [[f"`{name}`", kind, one.bound or "none", *one.facts] for kind, one in made.items()]
+    cells = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
 def _taken(options: dict[str, Any], *keys: str) -> dict[str, Any]:

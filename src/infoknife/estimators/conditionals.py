@@ -29,12 +29,11 @@ class Conditional(nn.Module, ABC):
         """Return the mean of log q(y_j | x_i) over all rows j, for each i: (N,)."""
 
     @abstractmethod
-    def start(self, y: Tensor, x: Tensor, generator: torch.Generator) -> None:
-        """Set the parameters from data, where that helps."""
-
-    @abstractmethod
     def _pairs(self, y: Tensor, x: Tensor) -> tuple[Callable[[slice], Tensor], int]:
         """How to compute log q(y_j | x_i) (N, B) for a slice of rows j, and how many numbers an entry takes."""
+
+    def start(self, y: Tensor, x: Tensor, generator: torch.Generator) -> None:
+        """Set the parameters from data, where that helps; networks stay at their random start."""
 
     def log_mean_prob(self, y: Tensor, x: Tensor) -> Tensor:
         """Return the logarithm of the mean of q(y_j | x_i) over the rows i other than j, for each j: (N,)."""
@@ -66,8 +65,14 @@ class Regressor(Conditional):
         self, x_dim: int, y_dim: int, hidden: int | None = None, preset: str = "default", **network: Any
     ) -> None:
         super().__init__()
-        make = _published if preset == "paper" else _linear
-        self.density = make(x_dim, y_dim, _width(hidden, preset), **network)
+        width = _width(hidden, preset)
+        if preset == "default":
+            self.density = Gaussian(y_dim, given_dim=x_dim, hidden=width, **network)
+            return
+        self.density = Gaussian(y_dim, given_dim=x_dim, init="paper")
+        layers: dict[str, Any] = {"hidden": (max(1, width // 2),), "activation": nn.ReLU} | network
+        self.density.skip = MLP(x_dim, y_dim, **layers)  # type: ignore[assignment]
+        self.density.network = _LogScale(MLP(x_dim, y_dim, **layers))  # type: ignore[assignment]
 
     def log_prob(self, y: Tensor, x: Tensor) -> Tensor:
         """Return log q(y_i | x_i): (N,)."""
@@ -90,16 +95,7 @@ class Regressor(Conditional):
             self.density.initialize(y, x, seed=generator.initial_seed())
 
     def _pairs(self, y: Tensor, x: Tensor) -> tuple[Callable[[slice], Tensor], int]:
-        q = self.density
-        u, log_det = q.coordinates(y)
-        location, log_scale = q._location_and_log_scale(q._seen(x, y.dtype), u)
-        rate, offset = (-log_scale).exp().unsqueeze(1), log_det - log_scale.sum(-1, keepdim=True)
-
-        def columns(at: slice) -> Tensor:
-            z = (u[at] - location.unsqueeze(1)) * rate  # (N, B, d)
-            return q._standard_log_prob(z).sum(-1) + offset
-
-        return columns, y.shape[1]
+        return self.density.log_prob_pairs(y, x), y.shape[1]
 
 
 class Classifier(Conditional):
@@ -148,9 +144,6 @@ class Classifier(Conditional):
         """Average over all rows of y by the frequencies of the classes."""
         return self.log_probs(x) @ self.frequencies(y, x.dtype)
 
-    def start(self, y: Tensor, x: Tensor, generator: torch.Generator) -> None:
-        """Leave the network at its random start."""
-
     def _pairs(self, y: Tensor, x: Tensor) -> tuple[Callable[[slice], Tensor], int]:
         log_probs = self.log_probs(x)
         return lambda at: log_probs[:, y[at]], 1
@@ -168,21 +161,6 @@ class _LogScale(nn.Module):
         return torch.cat([torch.zeros_like(log_variance), log_variance], -1)
 
 
-def _linear(x_dim: int, y_dim: int, hidden: int, **network: Any) -> Gaussian:
-    return Gaussian(y_dim, given_dim=x_dim, hidden=hidden, **network)
-
-
-def _published(x_dim: int, y_dim: int, hidden: int, **network: Any) -> Gaussian:
-    """The networks of figure 3: half of the hidden units for the mean, half for the scale, no linear part."""
-    density, half = Gaussian(y_dim, given_dim=x_dim, init="paper"), max(1, hidden // 2)
-    network = {"activation": nn.ReLU} | network
-    density.skip = MLP(x_dim, y_dim, (half,), **network)  # type: ignore[assignment]
-    density.network = _LogScale(MLP(x_dim, y_dim, (half,), **network))  # type: ignore[assignment]
-    return density
-
-
 def _width(hidden: int | None, preset: str) -> int:
     one_of("preset", preset, tuple(HIDDEN))
-    width = HIDDEN[preset] if hidden is None else hidden
-    check_count("hidden", width)
-    return width
+    return check_count("hidden", HIDDEN[preset] if hidden is None else hidden)

@@ -47,6 +47,7 @@ class Contrastive(MutualInformation):
     """
 
     bound: ClassVar[Bound] = "lower"
+    negatives = True
 
     def __init__(
         self,
@@ -68,15 +69,9 @@ class Contrastive(MutualInformation):
         one_of("preset", preset, tuple(HIDDEN))
         self.y_features = y_dim or y_classes or 0
         self.hidden = HIDDEN[preset] if hidden is None else hidden
-        self.critic: Critic = CRITICS[critic](
-            x_dim,
-            self.y_features,
-            self.hidden,
-            layers,
-            activation=activation,
-            layer_norm=layer_norm,
-            output=self._output(preset == "paper"),
-        )
+        network: dict[str, Any] = {"activation": activation, "layer_norm": layer_norm}
+        output = self._output(preset == "paper")
+        self.critic: Critic = CRITICS[critic](x_dim, self.y_features, self.hidden, layers, output=output, **network)
         self.one_negative, self.with_joint = pairs == "shuffled", pairs == "batch"
 
     def _output(self, published: bool) -> nn.Module:
@@ -110,29 +105,21 @@ class Contrastive(MutualInformation):
         """What the critic sees of y: numbers as they are, classes one-hot."""
         return y if self.y_classes is None else nn.functional.one_hot(y, self.y_classes).to(x.dtype)
 
-    def _checked(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
-        x, y = super()._checked(x, y)
-        if len(x) < 2:
-            raise ValueError("x has 1 row; expected at least 2, the others are its negatives. Use a larger batch")
-        return x, y
-
 
 @final
 class MINE(Contrastive):
     r"""The Donsker-Varadhan bound, with the moving-average correction of its gradient (Belghazi et al., 2018).
 
     $\mathbb E_{p(x,y)}[f] - \log \mathbb E_{p(x)p(y)}[e^f] \le I(X; Y)$ in nats. The gradient of the logarithm from few
-    negatives is biased; ``loss`` divides by a running mean of $\mathbb E[e^f]$,
-    which ``observe`` moves, instead of the batch's. The value is a
-    lower bound for many rows; from few negatives it is too large by half the squared relative error of their mean.
+    negatives is biased; ``loss`` divides by a running mean of $\mathbb E[e^f]$, which ``observe`` moves, instead of the
+    batch's. The value is a lower bound for many rows; from few negatives it is too large by half the squared relative
+    error of their mean.
 
     Args:
-        x_dim: Dimension of x.
-        y_dim: Dimension of a continuous y.
-        y_classes: Number of classes of a discrete y.
+        dims: ``x_dim``, and ``y_dim`` or ``y_classes``.
         momentum: Step of the running mean; 1 is the batch's own mean, the uncorrected gradient.
         pairs: ``"shuffled"``, ``"all"`` or ``"batch"``.
-        options: The critic's, and ``preset``, of ``Contrastive``.
+        options: Further options of ``Contrastive``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -143,17 +130,8 @@ class MINE(Contrastive):
     facts = Facts("gradient ascent on the bound", "one shuffled pair per row", "N", "Belghazi et al. 2018")
     log_mean: Tensor
 
-    def __init__(
-        self,
-        x_dim: int,
-        y_dim: int | None = None,
-        *,
-        y_classes: int | None = None,
-        momentum: float = 0.01,
-        pairs: str = "shuffled",
-        **options: Any,
-    ) -> None:
-        super().__init__(x_dim, y_dim, y_classes=y_classes, pairs=pairs, **options)
+    def __init__(self, *dims: Any, momentum: float = 0.01, pairs: str = "shuffled", **options: Any) -> None:
+        super().__init__(*dims, pairs=pairs, **options)
         if not 0 < momentum <= 1:
             raise ValueError(f"momentum is {momentum}; expected a number in (0, 1], 1 for the batch's own mean")
         self.momentum = momentum
@@ -190,12 +168,10 @@ class NWJ(Contrastive):
     A lower bound in expectation for any batch; its variance grows like $e^{I(X; Y)}$.
 
     Args:
-        x_dim: Dimension of x.
-        y_dim: Dimension of a continuous y.
-        y_classes: Number of classes of a discrete y.
+        dims: ``x_dim``, and ``y_dim`` or ``y_classes``.
         pairs: ``"all"``, ``"batch"`` (that of ``preset="paper"``) or ``"shuffled"``.
         preset: ``"default"`` or ``"paper"``.
-        options: The critic's, of ``Contrastive``.
+        options: Further options of ``Contrastive``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -205,18 +181,9 @@ class NWJ(Contrastive):
 
     facts = Facts("gradient ascent on the bound", "all pairs of the batch", "N, in blocks", "Nguyen et al. 2010")
 
-    def __init__(
-        self,
-        x_dim: int,
-        y_dim: int | None = None,
-        *,
-        y_classes: int | None = None,
-        pairs: str | None = None,
-        preset: str = "default",
-        **options: Any,
-    ) -> None:
+    def __init__(self, *dims: Any, pairs: str | None = None, preset: str = "default", **options: Any) -> None:
         pairs = NWJ_PAIRS.get(preset, "all") if pairs is None else pairs
-        super().__init__(x_dim, y_dim, y_classes=y_classes, pairs=pairs, preset=preset, **options)
+        super().__init__(*dims, pairs=pairs, preset=preset, **options)
 
     def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
         return bounds.nwj(joint, negative)
@@ -229,17 +196,14 @@ class TUBA(Contrastive):
     The baseline $a(y)$ is learned; where it is 1 the bound is NWJ's. A lower bound in expectation for any batch.
 
     Args:
-        x_dim: Dimension of x.
-        y_dim: Dimension of a continuous y.
-        y_classes: Number of classes of a discrete y.
-        pairs: ``"all"``, ``"batch"`` or ``"shuffled"``.
+        dims: ``x_dim``, and ``y_dim`` or ``y_classes``.
         hidden: Width of the critic's hidden layers, and of the baseline's one.
         activation: Class of the activation module of critic and baseline.
         layer_norm: Whether critic and baseline have LayerNorms, as ``MLP`` takes it.
         preset: ``"default"`` (128 wide), or ``"paper"``: a linear baseline, and 40 wide, chosen to come near the
             published values with Adam at 0.0005 (at 0.001 bursts reach the last level). Those exceed log N, which
             the public code, 15 wide with all pairs of the batch, cannot.
-        options: ``critic`` and ``layers`` of ``Contrastive``.
+        options: Further options of ``Contrastive``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -251,11 +215,7 @@ class TUBA(Contrastive):
 
     def __init__(
         self,
-        x_dim: int,
-        y_dim: int | None = None,
-        *,
-        y_classes: int | None = None,
-        pairs: str = "all",
+        *dims: Any,
         hidden: int | None = None,
         activation: Activation = nn.ReLU,
         layer_norm: bool = False,
@@ -264,8 +224,7 @@ class TUBA(Contrastive):
     ) -> None:
         hidden = TUBA_HIDDEN.get(preset) if hidden is None else hidden
         network: dict[str, Any] = {"activation": activation, "layer_norm": layer_norm}
-        options |= network | {"hidden": hidden, "preset": preset}
-        super().__init__(x_dim, y_dim, y_classes=y_classes, pairs=pairs, **options)
+        super().__init__(*dims, **options | network | {"hidden": hidden, "preset": preset})
         self.baseline = MLP(self.y_features, 1, () if preset == "paper" else (self.hidden,), **network)
 
     def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
@@ -280,10 +239,8 @@ class InfoNCE(Contrastive):
     for any batch, and never more than $\log N$. Under ``preset="paper"`` the score goes through softplus.
 
     Args:
-        x_dim: Dimension of x.
-        y_dim: Dimension of a continuous y.
-        y_classes: Number of classes of a discrete y.
-        options: The critic's, and ``preset``, of ``Contrastive``.
+        dims: ``x_dim``, and ``y_dim`` or ``y_classes``.
+        options: Further options of ``Contrastive``, but for ``pairs``, which is ``"batch"``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -293,8 +250,8 @@ class InfoNCE(Contrastive):
 
     facts = Facts("gradient ascent on the bound", "all pairs of the batch", "N, in blocks", "van den Oord et al. 2018")
 
-    def __init__(self, x_dim: int, y_dim: int | None = None, *, y_classes: int | None = None, **options: Any) -> None:
-        super().__init__(x_dim, y_dim, y_classes=y_classes, pairs="batch", **options)
+    def __init__(self, *dims: Any, **options: Any) -> None:
+        super().__init__(*dims, pairs="batch", **options)
 
     def _output(self, published: bool) -> nn.Module:
         return nn.Softplus() if published else nn.Identity()
@@ -312,13 +269,11 @@ class SMILE(Contrastive):
     objective, as published; ``forward`` has the gradient of its value.
 
     Args:
-        x_dim: Dimension of x.
-        y_dim: Dimension of a continuous y.
-        y_classes: Number of classes of a discrete y.
+        dims: ``x_dim``, and ``y_dim`` or ``y_classes``.
         tau: Where the scores of the negatives are clipped, in nats.
         gradient: What the critic learns by: ``"js"``, the Jensen-Shannon objective, or ``"nwj"``, the NWJ bound (with
             its constant moved, so that the best score is the log-density ratio and not one more).
-        options: The critic's, and ``preset``, of ``Contrastive``.
+        options: Further options of ``Contrastive``, but for ``pairs``, which is ``"all"``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -329,22 +284,12 @@ class SMILE(Contrastive):
     bound = None
     facts = Facts("Jensen-Shannon or NWJ", "all pairs of the batch", "N, in blocks", "Song & Ermon 2020")
 
-    def __init__(
-        self,
-        x_dim: int,
-        y_dim: int | None = None,
-        *,
-        y_classes: int | None = None,
-        tau: float = 5.0,
-        gradient: str = "js",
-        **options: Any,
-    ) -> None:
-        super().__init__(x_dim, y_dim, y_classes=y_classes, pairs="all", **options)
-        one_of("gradient", gradient, tuple(OBJECTIVES))
+    def __init__(self, *dims: Any, tau: float = 5.0, gradient: str = "js", **options: Any) -> None:
+        super().__init__(*dims, pairs="all", **options)
+        one_of("gradient", gradient, ("js", "nwj"))
         if not tau > 0:
             raise ValueError(f"tau is {tau}; expected a positive number of nats, infinity for no clipping")
-        self.tau = tau
-        self.gradient = gradient
+        self.tau, self.gradient = tau, gradient
 
     def _negative(self, x: Tensor, y: Tensor) -> Tensor:
         def clipped(block: Tensor, first: int) -> Tensor:
@@ -357,15 +302,8 @@ class SMILE(Contrastive):
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         y = self._encoded(x, y)
-        average, objective = OBJECTIVES[self.gradient]
-        return -objective(self.critic(x, y), self._reduced(x, y, average)).mean()
-
-
-def _nwj_of_ratio(joint: Tensor, negative: Tensor) -> Tensor:
-    return bounds.nwj(joint + 1, negative + 1)  # largest where the score is the log-density ratio
-
-
-OBJECTIVES = {  # what SMILE learns by: how the negatives are reduced, and the pointwise objective
-    "js": (bounds.mean_softplus, bounds.jensen_shannon),
-    "nwj": (bounds.log_mean_exp, _nwj_of_ratio),
-}
+        joint = self.critic(x, y)
+        if self.gradient == "js":
+            return -bounds.jensen_shannon(joint, self._reduced(x, y, bounds.mean_softplus)).mean()
+        negative = self._reduced(x, y, bounds.log_mean_exp)  # one more: largest where the score is the ratio's log
+        return -bounds.nwj(joint + 1, negative + 1).mean()

@@ -18,17 +18,25 @@ Reduction = Callable[[Tensor, int], Tensor]
 class Critic(nn.Module, ABC):
     """A score for every pair of a row of x (N, x_dim) and a row of y (M, y_dim).
 
-    Subclasses compute features of x and of y, once a row, and join them, once a pair.
+    Subclasses compute features of x and of y, once per row, and join them, once per pair.
+
+    Args:
+        output: What is applied to the score; nothing if not given.
     """
+
+    numbers = 1  # that the score of a pair takes
+
+    def __init__(self, output: nn.Module | None = None) -> None:
+        super().__init__()
+        self.output = nn.Identity() if output is None else output
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """Score the pairs of equal rows of x (N, x_dim) and y (N, y_dim): (N,)."""
-        return self._join(*self._features(x, y))
+        return self.output(self._join(*self._features(x, y)))
 
     def matrix(self, x: Tensor, y: Tensor) -> Tensor:
         """Score all pairs: (N, M), a row for each x and a column for each y, held as a whole."""
-        u, v = self._features(x, y)
-        return self._join_all(u, v)
+        return self.output(self._join_all(*self._features(x, y)))
 
     def columns(self, x: Tensor, y: Tensor, reduction: Reduction) -> Tensor:
         """Reduce the columns of the score matrix to a number each, (M,), without holding the matrix.
@@ -39,12 +47,11 @@ class Critic(nn.Module, ABC):
             reduction: Takes a block of columns (N, B) and the number of its first column, and gives (B,).
         """
         u, v = self._features(x, y)
-        return by_blocks(lambda at: reduction(self._join_all(u, v[at]), at.start), len(v), len(u) * self._numbers)
 
-    @property
-    @abstractmethod
-    def _numbers(self) -> int:
-        """How many numbers the score of a pair takes."""
+        def reduced(at: slice) -> Tensor:
+            return reduction(self.output(self._join_all(u, v[at])), at.start)
+
+        return by_blocks(reduced, len(v), len(u) * self.numbers)
 
     @abstractmethod
     def _features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -89,37 +96,27 @@ class Separable(Critic):
         layer_norm: bool = False,
         output: nn.Module | None = None,
     ) -> None:
-        super().__init__()
-        _check(hidden=hidden, layers=layers, embedding=embedding)
-        self.x_network = MLP(x_dim, embedding, (hidden,) * layers, activation, layer_norm=layer_norm)
-        self.y_network = MLP(y_dim, embedding, (hidden,) * layers, activation, layer_norm=layer_norm)
-        self.output = nn.Identity() if output is None else output
-
-    _numbers = 1
+        super().__init__(output)
+        widths = (check_count("hidden", hidden),) * check_count("layers", layers)
+        check_count("embedding", embedding)
+        self.x_network = MLP(x_dim, embedding, widths, activation, layer_norm=layer_norm)
+        self.y_network = MLP(y_dim, embedding, widths, activation, layer_norm=layer_norm)
 
     def _features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return self.x_network(x), self.y_network(y)
 
     def _join(self, u: Tensor, v: Tensor) -> Tensor:
-        return self.output((u * v).sum(-1))
+        return (u * v).sum(-1)
 
     def _join_all(self, u: Tensor, v: Tensor) -> Tensor:
-        return self.output(u @ v.T)
+        return u @ v.T
 
 
 class Concatenated(Critic):
     r"""The score $f(x, y)$ of one network of both: $w^\top \mathrm{ReLU}(A x + B y + c)$ with one hidden layer.
 
-    $A x + c$ and $B y$ are computed once a row; what is left for a pair starts with the activation of their sum.
-
-    Args:
-        x_dim: Dimension of x.
-        y_dim: Dimension of y.
-        hidden: Width of the hidden layers.
-        layers: Number of hidden layers.
-        activation: The activation module's class.
-        layer_norm: Whether the network has LayerNorms, as ``MLP`` takes it; the first is of x and y together.
-        output: What is applied to the score.
+    $A x + c$ and $B y$ are computed once per row; what is left for a pair starts with the activation of their sum.
+    Its arguments are those of ``Separable``, without an embedding; the first LayerNorm is of x and y together.
 
     Example:
         >>> Concatenated(3, 5).matrix(torch.zeros(7, 3), torch.zeros(2, 5)).shape
@@ -137,30 +134,28 @@ class Concatenated(Critic):
         layer_norm: bool = False,
         output: nn.Module | None = None,
     ) -> None:
-        super().__init__()
-        _check(hidden=hidden, layers=layers)
+        super().__init__(output)
+        widths = (check_count("hidden", hidden),) * (check_count("layers", layers) - 1)
         self.first = (NormedPairs if layer_norm else Pairs)(x_dim, y_dim, hidden)
-        rest = MLP(hidden, 1, (hidden,) * (layers - 1), activation, layer_norm=layer_norm)
-        self.rest = nn.Sequential(_in_place(activation()), rest)
-        self.output = nn.Identity() if output is None else output
-        self.kept = hidden * layers * (3 if layer_norm else 1)
-
-    @property
-    def _numbers(self) -> int:
-        return self.kept
+        rest = MLP(hidden, 1, widths, activation, layer_norm=layer_norm)
+        bend = activation()
+        if isinstance(bend, nn.ReLU):
+            bend.inplace = True  # its input is new for every pair
+        self.rest = nn.Sequential(bend, rest)
+        self.numbers = hidden * layers * (3 if layer_norm else 1)
 
     def _features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return self.first.features(x, y)
 
     def _join(self, u: Tensor, v: Tensor) -> Tensor:
-        return self.output(self.rest(self.first.join(u, v)).squeeze(-1))
+        return self.rest(self.first.join(u, v)).squeeze(-1)
 
     def _join_all(self, u: Tensor, v: Tensor) -> Tensor:
         return self._join(u.unsqueeze(1), v)  # (N, 1, h) and (B, h)
 
 
 class Pairs(Linear):
-    r"""A linear layer of x and y, $A x + B y + c$, of which all but the sum is computed once a row and not once a pair.
+    r"""A linear layer of x and y, $A x + B y + c$, of which all but the sum is computed once per row, not per pair.
 
     Args:
         x_dim: Dimension of x.
@@ -191,12 +186,7 @@ class NormedPairs(Pairs):
     r"""The same behind a LayerNorm of x and y together.
 
     To subtract the mean of a pair is a part of the weights. Its variance is that of each side and of their two means:
-    $d\sigma^2 = d_x\sigma_x^2 + d_y\sigma_y^2 + \frac{d_x d_y}{d} (\mu_x - \mu_y)^2$, from numbers a row.
-
-    Args:
-        x_dim: Dimension of x.
-        y_dim: Dimension of y.
-        out: Width of the output.
+    $d\sigma^2 = d_x\sigma_x^2 + d_y\sigma_y^2 + \frac{d_x d_y}{d} (\mu_x - \mu_y)^2$, from numbers per row.
 
     Example:
         >>> layer, x, y = NormedPairs(3, 5, 2), torch.rand(7, 3), torch.rand(7, 5)
@@ -234,12 +224,8 @@ class NormedPairs(Pairs):
 def by_blocks(function: Callable[[slice], Tensor], rows: int, numbers: int) -> Tensor:
     """Concatenate ``function(slice)`` over slices of ``range(rows)`` that need a bounded number of numbers each.
 
-    With gradients on, the blocks are computed again in the backward pass instead of being kept.
-
-    Args:
-        function: Gives as many values as its slice has rows.
-        rows: Number of rows.
-        numbers: How many intermediate numbers a row takes.
+    A row takes so many intermediate ``numbers``. With gradients on, the blocks are computed again in the backward pass
+    instead of being kept.
 
     Example:
         >>> by_blocks(lambda at: torch.arange(5)[at], rows=5, numbers=BUDGET)
@@ -265,15 +251,3 @@ def shuffled(x: Tensor) -> Tensor:
     """
     by = torch.randint(1, len(x), (1,)).to(x.device, non_blocking=True)
     return x[(torch.arange(len(x), device=x.device) + by) % len(x)]
-
-
-def _in_place(activation: nn.Module) -> nn.Module:
-    """Let a ReLU overwrite its input, which is new for every pair."""
-    if isinstance(activation, nn.ReLU):
-        activation.inplace = True
-    return activation
-
-
-def _check(**counts: int) -> None:
-    for name, value in counts.items():
-        check_count(name, value)

@@ -20,13 +20,13 @@ from infoknife.mixtures import SPREAD, fit_mixture
 
 STEP = 0.2  # of the standard normal's weight towards what a fresh batch says: it is settled after a few batches
 PRIOR = 0.95  # weight of the standard normal until fresh rows say otherwise
-ENOUGH = 64  # fresh rows that are believed in full
+ENOUGH_ROWS = 64  # fresh rows that are believed in full
 ROUNDS = 100  # of expectation maximisation for it at the start
-LEAST = 1e-3  # weight of the standard normal, and of the kernels: either can come back
+MIN_WEIGHT = 1e-3  # weight of the standard normal, and of the kernels: either can come back
 
 
 class GaussianEncoder(MutualInformation):
-    """z and its posterior stay in their own coordinates."""
+    """z and its posterior stay in their own coordinates: ``x_dim`` is d, and ``y_dim`` 2 d or None."""
 
     bound = "upper"
 
@@ -41,7 +41,8 @@ class EncoderDifference(GaussianEncoder):
     r"""$\hat I(Z; X) = \hat h(Z) - h(Z \mid X)$ with $\hat h(Z)$ from a density: in expectation an upper bound.
 
     Args:
-        x_dim: Dimension of z.
+        x_dim: Dimension d of z.
+        y_dim: 2 d, or None.
         density: A density as ``Difference`` takes it.
         **options: Options of the density.
 
@@ -123,7 +124,7 @@ class EncoderKernels(GaussianEncoder):
         return torch.logaddexp(*self._parts(y)).neg()
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        return -torch.logaddexp(*self._parts(y)).mean()
+        return self._value(x, y)
 
     def _parts(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Minus the divergence from the standard normal and from the kernels, each with the log of its weight: (N,)."""
@@ -152,7 +153,7 @@ class EncoderKernels(GaussianEncoder):
     def _weigh(self, y: Tensor, step: float) -> None:
         """Let the weight of the standard normal follow how often it explains posteriors (N, 2 d) better."""
         said = torch.softmax(torch.stack(self._parts(y)), 0)[0].nanmean().to(self.prior.dtype)
-        self.prior = torch.lerp(self.prior, torch.nan_to_num(said, nan=0.5), step).clamp(LEAST, 1 - LEAST)
+        self.prior = torch.lerp(self.prior, torch.nan_to_num(said, nan=0.5), step).clamp(MIN_WEIGHT, 1 - MIN_WEIGHT)
 
     def _follow_moments(self, y: Tensor) -> None:
         """Let the coordinates follow a batch of posteriors (N, 2 d)."""
@@ -175,7 +176,7 @@ class EncoderKernels(GaussianEncoder):
         self._start(y[others], own)
         for _ in range(ROUNDS if len(held) else 0):
             self._weigh(y[held], 1.0)
-        said = torch.lerp(torch.full_like(self.prior, PRIOR), self.prior, min(1.0, len(held) / ENOUGH))
+        said = torch.lerp(torch.full_like(self.prior, PRIOR), self.prior, min(1.0, len(held) / ENOUGH_ROWS))
         self._start(y, own)
         self.between.counts = [self.between.seen, 0]
         self.prior = said
@@ -199,9 +200,8 @@ class EncoderKernels(GaussianEncoder):
 class EncoderPrior(GaussianEncoder):
     r"""The variational upper bound with a standard-normal prior.
 
-    The mean of $\mathrm{KL}(\mathcal N(\mu, \sigma^2)\,\Vert\,\mathcal N(0, I))$ in nats.
-
-    It has nothing to learn; ``loss`` is zero.
+    The mean of $\mathrm{KL}(\mathcal N(\mu, \sigma^2)\,\Vert\,\mathcal N(0, I))$ in nats. It has nothing to learn;
+    ``loss`` is zero.
 
     Example:
         >>> posterior = torch.zeros(4, 2)

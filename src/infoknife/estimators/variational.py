@@ -34,6 +34,7 @@ class Variational(MutualInformation):
     """
 
     bound = None
+    negatives = True
 
     def __init__(
         self,
@@ -46,11 +47,8 @@ class Variational(MutualInformation):
         **network: Any,
     ) -> None:
         super().__init__(x_dim, y_dim, y_classes=y_classes)
-        self.conditional: Conditional
-        if y_dim is not None:
-            self.conditional = Regressor(x_dim, y_dim, hidden, preset, **network)
-        elif y_classes is not None:
-            self.conditional = Classifier(x_dim, y_classes, hidden, preset, **network)
+        make = Regressor if y_classes is None else Classifier
+        self.conditional: Conditional = make(x_dim, y_dim or y_classes or 0, hidden, preset, **network)
 
     def _contrast(self, x: Tensor, y: Tensor) -> Tensor:
         """log q(y_i | x_i) less its mean over the other y: (N,)."""
@@ -63,26 +61,14 @@ class Variational(MutualInformation):
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         self.conditional.start(y, x, generator)
 
-    def _checked(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
-        x, y = super()._checked(x, y)
-        if len(x) < 2:
-            raise ValueError("x has 1 row; expected at least 2, the others are its negatives. Use a larger batch")
-        return x, y
-
 
 @final
 class CLUB(Variational):
-    r"""The contrastive log-ratio (Cheng et al., 2020).
+    r"""The contrastive log-ratio (Cheng et al., 2020). Its arguments are those of ``Variational``.
 
     $\mathbb E_{p(x,y)}[\log q(y|x)] - \mathbb E_{p(x)p(y)}[\log q(y|x)]$ in nats, with all N (N - 1) negatives of the
     batch at the cost of N. An upper bound where q is the true conditional; for a Gaussian pair with correlation
     $\rho$ it is then $\rho^2 / (1 - \rho^2)$.
-
-    Args:
-        x_dim: Dimension of x.
-        y_dim: Dimension of a continuous y.
-        y_classes: Number of classes of a discrete y.
-        options: ``hidden``, ``preset``, ``activation`` and ``layer_norm`` of ``Variational``.
 
     Example:
         >>> x = torch.randn(2000, 1, generator=torch.Generator().manual_seed(0))
@@ -102,13 +88,8 @@ class CLUBSample(Variational):
     r"""CLUB with one negative per row (Cheng et al., 2020): the mean of $\log q(y_i|x_i) - \log q(y_{\sigma(i)}|x_i)$.
 
     In nats. In training, with gradients on, $\sigma$ is a cyclic shift of the rows that torch's global generator draws.
-    Otherwise the value is the mean over all shifts, which is that of ``CLUB``, so that it repeats exactly.
-
-    Args:
-        x_dim: Dimension of x.
-        y_dim: Dimension of a continuous y.
-        y_classes: Number of classes of a discrete y.
-        options: ``hidden``, ``preset``, ``activation`` and ``layer_norm`` of ``Variational``.
+    Otherwise the value is the mean over all shifts, which is that of ``CLUB``, so that it repeats exactly. Its
+    arguments are those of ``Variational``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -126,16 +107,10 @@ class CLUBSample(Variational):
 
 @final
 class L1Out(Variational):
-    r"""The leave-one-out estimate (Poole et al., 2019).
+    r"""The leave-one-out estimate (Poole et al., 2019). Its arguments are those of ``Variational``.
 
     The mean of $\log q(y_i|x_i) - \log \frac 1{N-1} \sum_{j \ne i} q(y_i|x_j)$ in nats: an upper bound in expectation
     where q is the true conditional.
-
-    Args:
-        x_dim: Dimension of x.
-        y_dim: Dimension of a continuous y.
-        y_classes: Number of classes of a discrete y.
-        options: ``hidden``, ``preset``, ``activation`` and ``layer_norm`` of ``Variational``.
 
     Example:
         >>> x = torch.randn(2000, 1, generator=torch.Generator().manual_seed(0))
@@ -177,13 +152,7 @@ class VUB(MutualInformation):
     facts = Facts("maximum likelihood of q(x | y)", "none", "N", "Alemi et al. 2017")
 
     def __init__(
-        self,
-        x_dim: int,
-        y_dim: int | None = None,
-        *,
-        y_classes: int | None = None,
-        hidden: int = 64,
-        **network: Any,
+        self, x_dim: int, y_dim: int | None = None, *, y_classes: int | None = None, hidden: int = 64, **network: Any
     ) -> None:
         super().__init__(x_dim, y_dim, y_classes=y_classes)
         self.density = Gaussian(x_dim, given_dim=y_dim, given_classes=y_classes, hidden=hidden, **network)
@@ -192,11 +161,8 @@ class VUB(MutualInformation):
     def of_posterior(mu: Tensor, log_var: Tensor) -> Tensor:
         r"""Return the mean of $\frac 12 \sum_k (\mu_k^2 + \sigma_k^2 - 1 - \log \sigma_k^2)$ in nats: a scalar.
 
-        An upper bound of the information that $x \sim \mathcal N(\mu, \sigma^2)$ has about what it encodes.
-
-        Args:
-            mu: Means (N, dim) of the posteriors.
-            log_var: Logarithms (N, dim) of their variances.
+        An upper bound of the information that $x \sim \mathcal N(\mu, \sigma^2)$ has about what it encodes, from the
+        means (N, dim) of the posteriors and the logarithms (N, dim) of their variances.
 
         Example:
             >>> VUB.of_posterior(torch.ones(5, 2), torch.zeros(5, 2))
@@ -245,13 +211,7 @@ class Adversary(MutualInformation):
     facts = Facts("cross-entropy of a classifier", "none", "N", "Barber & Agakov 2003")
 
     def __init__(
-        self,
-        x_dim: int,
-        y_dim: int | None = None,
-        *,
-        y_classes: int | None = None,
-        hidden: int = 64,
-        **network: Any,
+        self, x_dim: int, y_dim: int | None = None, *, y_classes: int | None = None, hidden: int = 64, **network: Any
     ) -> None:
         super().__init__(x_dim, y_dim, y_classes=y_classes)
         if y_classes is None:
