@@ -67,7 +67,10 @@ CHECKS: dict[str, Callable[[Any], None]] = {
 }
 
 
-@pytest.mark.parametrize("name", CHECKS)
+LONG = ("without_continuous",)  # a limit on continuous secrets, in `make test`, takes the same way
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in CHECKS])
 def test_example(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
