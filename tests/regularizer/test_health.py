@@ -115,7 +115,7 @@ def test_one_kind_does_not_silence_another() -> None:
 @pytest.mark.parametrize(("name", "dim"), [("doe", 1), ("knife", 2)])
 def test_information_of_an_encoder_without_noise(name: str, dim: int) -> None:
     """z is s to the last bit, and the estimate goes where the truth is."""
-    regularizer = Regularizer(mi(name, dim, dim, given="y"), maximize=True, seed=0, warn=False)
+    regularizer = Regularizer(mi(name, dim, dim, given="y", hidden=16), maximize=True, seed=0, warn=False)
     for step in range(130):
         s = normal(128, dim, step)
         regularizer.step(s.clone(), s)

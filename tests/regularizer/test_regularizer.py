@@ -205,7 +205,7 @@ def test_a_started_estimator_is_not_started_again() -> None:
 
 @pytest.mark.parametrize("name", ["mine", "club-sample", "knife"])
 def test_global_randomness_is_left_alone_and_seeds_repeat(name: str) -> None:
-    given = {"given": "y"} if name == "knife" else {}
+    given: dict[str, Any] = {"given": "y"} if name == "knife" else {}
     estimator, (x, y) = mi(name, 2, 2, hidden=8, **given), with_numbers(64, 0)
     runs = []
     for noise, seed in ((0, 3), (1, 3), (0, 4)):
