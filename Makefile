@@ -2,17 +2,24 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
-.PHONY: demo test test-all lint types docs check bench clean
+.PHONY: demo test test-matrix test-all lint types docs check bench clean
 
 demo: .venv/.ready-plot
 	$(BIN)/infoknife demo
 
+# a file's tests share a process, and with it what they have trained
 test: .venv/.ready-test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+	$(PYTEST) --dist loadfile --no-loadscope-reorder --durations=25
+
+# all options of what `make test` has one representative of
+test-matrix: .venv/.ready-test
+	$(PYTEST) --dist worksteal -m slow -k "not all_densities" tests/densities tests/estimators \
+	    tests/regularizer/test_health.py tests/test_examples.py tests/test_scikit_learn.py
 
 test-all: .venv/.ready-test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -m "slow or not slow"
+	$(PYTEST) --dist worksteal -m "slow or not slow"
 
 lint: .venv/.ready-dev
 	$(BIN)/ruff format --check .

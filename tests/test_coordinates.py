@@ -3,6 +3,7 @@
 import copy
 import math
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 import torch
@@ -39,10 +40,8 @@ MAPS: dict[str, Make] = {
     "ranks": lambda: RankNormal(D),
 }
 FOLLOWING = tuple(name for name in MAPS if name != "identity")
-AFFINE = tuple(name for name in FOLLOWING if name != "ranks")
 every = pytest.mark.parametrize("name", MAPS)
 following = pytest.mark.parametrize("name", FOLLOWING)
-affine = pytest.mark.parametrize("name", AFFINE)
 
 
 def pairs(n: int, seed: int = 0, dtype: torch.dtype = torch.double) -> tuple[Tensor, Tensor]:
@@ -155,12 +154,12 @@ def test_old_rows_fade_in_the_recent_memory() -> None:
 def test_maps_come_to_rest_while_the_data_stay(name: str) -> None:
     transform, moves = MAPS[name]().double(), []
     for seed in range(400):
-        before = parts(transform)[0]
+        looks = 0 < seed < 10 or seed >= 380
+        before = parts(transform)[0] if looks else None
         seen(transform, pairs(128, seed))
-        moves.append((parts(transform)[0] - before).abs().mean().item())
-    late, early = max(moves[-100:]), max(moves[1:30])
-    assert late < early / 5
-    assert late < 0.01
+        if before is not None:
+            moves.append((parts(transform)[0] - before).abs().mean().item())
+    assert max(moves[-20:]) < min(0.01, max(moves[:9]) / 5)
 
 
 @following
@@ -191,23 +190,20 @@ HOSTILE: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-@pytest.mark.parametrize("kind", HOSTILE)
 @every
-def test_degenerate_rows_have_finite_answers(name: str, kind: str, dtype: torch.dtype) -> None:
-    x, phi = pairs(300, dtype=dtype)
-    bad = HOSTILE[kind](x)
-    phi = phi[: len(bad)]
-    transform = MAPS[name]().to(dtype).initialize(bad, phi)
-    for batch in (bad, bad, x[: len(bad)]):
-        rows = batch.clone().requires_grad_()
-        u, log_det = call(transform, rows, phi)
-        (gradient,) = torch.autograd.grad(u.sum() + log_det.sum(), rows, allow_unused=True)
-        assert u.isfinite().all()
-        assert log_det.isfinite().all()
-        assert gradient.isfinite().all()
-        seen(transform, (batch, phi))
-    assert all(value.isfinite().all() for value in transform.state_dict().values())
+def test_degenerate_rows_have_finite_answers(name: str) -> None:
+    for kind, dtype in product(HOSTILE, (torch.float32, torch.float64)):
+        x, phi = pairs(300, dtype=dtype)
+        bad = HOSTILE[kind](x)
+        phi = phi[: len(bad)]
+        transform = MAPS[name]().to(dtype).initialize(bad, phi)
+        for batch in (bad, x[: len(bad)]):
+            rows = batch.clone().requires_grad_()
+            u, log_det = call(transform, rows, phi)
+            (gradient,) = torch.autograd.grad(u.sum() + log_det.sum(), rows, allow_unused=True)
+            assert all(value.isfinite().all() for value in (u, log_det, gradient)), (kind, dtype)
+            seen(transform, (batch, phi))
+        assert all(value.isfinite().all() for value in transform.state_dict().values()), (kind, dtype)
 
 
 def test_the_residual_of_what_the_condition_tells_is_finite() -> None:
@@ -218,23 +214,23 @@ def test_the_residual_of_what_the_condition_tells_is_finite() -> None:
     assert math.isfinite(log_det.item())
 
 
-@pytest.mark.parametrize("size", [1e3, 1e6, 1e12, 1e30])
-@pytest.mark.parametrize("first", [True, False])
 @following
-def test_one_row_far_outside_hardly_moves_the_map(name: str, first: bool, size: float) -> None:
-    disturbed, plain = MAPS[name]().float(), MAPS[name]().float()
-    for seed in range(20):
-        x, phi = pairs(128, seed, torch.float)
-        seen(plain, (x, phi))
-        if seed == (0 if first else 10):
-            x = x.clone()
-            x[5] = x[5] * size
-        seen(disturbed, (x, phi))
-    x, phi = pairs(500, 77, torch.float)
-    for got, expected in zip(call(disturbed, x, phi), call(plain, x, phi), strict=True):
-        assert (got - expected).abs().median() < 0.25
-    assert outliers(disturbed) == 1
-    assert outliers(plain) == 0
+def test_one_row_far_outside_hardly_moves_the_map(name: str) -> None:
+    def run(at: int | None, size: float = 1.0) -> tuple[tuple[Tensor, Tensor], float]:
+        transform = MAPS[name]().float()
+        for seed in range(20):
+            x, phi = pairs(128, seed, torch.float)
+            x[5] *= size if seed == at else 1.0
+            seen(transform, (x, phi))
+        return call(transform, *pairs(500, 77, torch.float)), outliers(transform)
+
+    plain, none = run(None)
+    assert none == 0
+    for at, size in product((0, 10), (1e3, 1e6, 1e12, 1e30)):
+        disturbed, one = run(at, size)
+        assert one == 1
+        for got, expected in zip(disturbed, plain, strict=True):
+            assert (got - expected).abs().median() < 0.25, (at, size)
 
 
 @following
@@ -255,8 +251,8 @@ def test_rows_that_are_not_finite_are_left_out_and_counted(name: str) -> None:
 
 
 def test_a_first_batch_without_any_finite_row_is_no_start() -> None:
+    x, phi = pairs(200)
     for name in FOLLOWING:
-        x, phi = pairs(200)
         one = seen(MAPS[name]().double(), (x * math.nan, phi), (x, phi))
         torch.testing.assert_close(parts(one), parts(seen(MAPS[name]().double(), (x, phi))))
 
@@ -275,70 +271,47 @@ def test_observing_does_not_disturb_a_pending_backward_pass(name: str) -> None:
 
 
 @following
-def test_buffers_carry_no_graph(name: str) -> None:
-    x, phi = pairs(100)
-    transform = seen(MAPS[name]().double(), (x.requires_grad_(), phi.requires_grad_()))
-    assert not any(value.requires_grad for value in transform.buffers())
-
-
-@following
-def test_mapping_changes_nothing(name: str) -> None:
-    transform = MAPS[name]().double().initialize(*pairs(100))
-    before = copy.deepcopy(transform.state_dict())
-    x, phi = pairs(50, 1)
-    transform.inverse(transform(x, phi)[0], phi)
-    assert all(torch.equal(value, before[key]) for key, value in transform.state_dict().items())
-
-
-@following
-def test_state_dictionaries_go_round(name: str) -> None:
+def test_state_is_moved_by_observe_alone_and_goes_round(name: str) -> None:
     one, other = MAPS[name]().double(), MAPS[name]().double()
-    seen(one, pairs(100), pairs(100, 1))
-    other.load_state_dict(copy.deepcopy(one.state_dict()))
+    x, phi = pairs(100)
+    seen(one, (x.requires_grad_(), phi.requires_grad_()), pairs(100, 1))
+    assert not any(value.requires_grad for value in one.buffers())
+    before = copy.deepcopy(one.state_dict())
+    one.inverse(call(one, *pairs(50, 1))[0], pairs(50, 1)[1])
+    assert all(torch.equal(value, before[key]) for key, value in one.state_dict().items())
+    other.load_state_dict(before)
     for transform in (one, other):
         seen(transform, pairs(100, 2))
     assert all(torch.equal(value, other.state_dict()[key]) for key, value in one.state_dict().items())
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e6])
 @following
-def test_units_do_not_matter(name: str, scale: float) -> None:
-    plain, scaled = MAPS[name]().double(), MAPS[name]().double()
-    for seed in range(3):
-        x, phi = pairs(200, seed)
-        seen(plain, (x, phi))
-        seen(scaled, (scale * x, phi))
-    x, phi = pairs(100, 5)
-    (u, log_det), (v, log_det_scaled) = call(plain, x, phi), call(scaled, scale * x, phi)
-    torch.testing.assert_close(u, v, atol=1e-7, rtol=1e-7)
-    torch.testing.assert_close(log_det - D * math.log(scale), log_det_scaled, atol=1e-7, rtol=1e-7)
+def test_units_do_not_matter(name: str) -> None:
+    """Nor do the ends of single precision."""
+    exact, single = (torch.double, 1e-7), (torch.float, 1e-3)
+    cases = [*product((1e-6, 1e-3, 1e6), [exact]), *product((1e-30, 1e-20, 1e20, 1e30), [single])]
+    for scale, (dtype, rounding) in cases:
+        plain, scaled = MAPS[name]().to(dtype), MAPS[name]().to(dtype)
+        for seed in range(3):
+            x, phi = pairs(200, seed, dtype)
+            seen(plain, (x, phi))
+            seen(scaled, (scale * x, phi))
+        x, phi = pairs(100, 5, dtype)
+        (u, log_det), (v, log_det_scaled) = call(plain, x, phi), call(scaled, scale * x, phi)
+        torch.testing.assert_close(u, v, atol=rounding, rtol=rounding)
+        torch.testing.assert_close(log_det - D * math.log(scale), log_det_scaled, atol=rounding, rtol=rounding)
+        torch.testing.assert_close(scaled.inverse(v, phi) / scale, x, atol=1e-3, rtol=1e-3)
 
 
-@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e20, 1e30])
-@following
-def test_the_ends_of_single_precision(name: str, scale: float) -> None:
-    plain, scaled = MAPS[name](), MAPS[name]()
-    for seed in range(3):
-        x, phi = pairs(200, seed, torch.float)
-        seen(plain, (x, phi))
-        seen(scaled, (scale * x, phi))
-    x, phi = pairs(100, 5, torch.float)
-    (u, log_det), (v, log_det_scaled) = call(plain, x, phi), call(scaled, scale * x, phi)
-    torch.testing.assert_close(u, v, atol=1e-3, rtol=1e-3)
-    torch.testing.assert_close(log_det - D * math.log(scale), log_det_scaled, atol=1e-3, rtol=1e-4)
-    torch.testing.assert_close(scaled.inverse(v, phi) / scale, x, atol=1e-3, rtol=1e-3)
-
-
-@pytest.mark.parametrize("scale", [1e-30, 1e30])
-def test_units_of_the_condition_do_not_matter(scale: float) -> None:
+def test_units_of_the_condition_do_not_matter() -> None:
     x, phi = pairs(300, dtype=torch.float)
-    features = Features(F)
-    features.observe(phi * scale)
-    plain = Features(F)
-    plain.observe(phi)
-    torch.testing.assert_close(features(phi * scale), plain(phi), atol=1e-3, rtol=1e-3)
-    u, _ = Regression(D, F).initialize(x, phi * scale)(x, phi * scale)
-    torch.testing.assert_close(u, Regression(D, F).initialize(x, phi)(x, phi)[0], atol=1e-3, rtol=1e-3)
+    values = []
+    for scale in (1.0, 1e-30, 1e30):
+        features = Features(F)
+        features.observe(phi * scale)
+        values.append((features(phi * scale), Regression(D, F).initialize(x, phi * scale)(x, phi * scale)[0]))
+    for scaled in values[1:]:
+        torch.testing.assert_close(scaled, values[0], atol=1e-3, rtol=1e-3)
 
 
 def test_whitened_rows_have_no_correlations() -> None:
@@ -361,7 +334,7 @@ def test_regression_is_least_squares() -> None:
     assert log_det.item() == pytest.approx(-0.5 * torch.logdet(rest.T.cov(correction=0)).item(), abs=5e-3)
 
 
-@pytest.mark.parametrize(("dim", "features", "rows"), [(10, 40, 2000), (20, 20, 2000), (3, 2, 500)])
+@pytest.mark.parametrize(("dim", "features", "rows"), [(10, 40, 1000), (3, 2, 500)])
 def test_a_condition_that_tells_nothing_has_no_slope(dim: int, features: int, rows: int) -> None:
     generator = torch.Generator().manual_seed(0)
     zero = 0
@@ -373,17 +346,16 @@ def test_a_condition_that_tells_nothing_has_no_slope(dim: int, features: int, ro
     assert zero >= 5
 
 
-@pytest.mark.parametrize("rho", [0.1, 0.5, 0.9, 0.99])
-def test_the_information_of_gaussian_pairs_is_the_difference_of_log_determinants(rho: float) -> None:
-    generator, dim = torch.Generator().manual_seed(0), 5
-    phi, noise = torch.randn(2, 40_000, dim, generator=generator, dtype=torch.double)
-    x = rho * phi + math.sqrt(1 - rho * rho) * noise
-    with_condition = Regression(dim, dim).double().initialize(x, phi).log_det
-    truth = -0.5 * dim * math.log(1 - rho * rho)
-    assert (with_condition - Whiten(dim).double().initialize(x).log_det).item() == pytest.approx(truth, abs=0.03)
+def test_the_information_of_gaussian_pairs_is_the_difference_of_log_determinants() -> None:
+    dim = 5
+    phi, noise = torch.randn(2, 40_000, dim, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+    for rho in (0.1, 0.5, 0.99):
+        x = rho * phi + math.sqrt(1 - rho * rho) * noise
+        gain = Regression(dim, dim).double().initialize(x, phi).log_det - Whiten(dim).double().initialize(x).log_det
+        assert gain.item() == pytest.approx(-0.5 * dim * math.log(1 - rho * rho), abs=0.03)
 
 
-@pytest.mark.parametrize("rows", [128, 500, 2000, 5000])
+@pytest.mark.parametrize("rows", [128, 2000])
 def test_classes_as_features_are_their_means(rows: int) -> None:
     """Columns that add up to one, in single precision."""
     generator = torch.Generator().manual_seed(rows)
@@ -460,11 +432,11 @@ def test_ranks_go_through_the_quantiles() -> None:
     assert (u.flatten()[x.flatten().argsort()].diff() > 0).all()
 
 
-@pytest.mark.parametrize("power", [1, 3, 5])
-def test_ranks_forget_monotone_maps(power: int) -> None:
+def test_ranks_forget_monotone_maps() -> None:
     x = torch.randn(4000, 1, generator=torch.Generator().manual_seed(0), dtype=torch.double)
-    u, v = (RankNormal(1).double().initialize(rows)(rows)[0] for rows in (x, x**power))
-    assert (u - v)[(u.abs() < 2.2) & (u.abs() > 0.6)].abs().max() < 0.1
+    u, *others = (RankNormal(1).double().initialize(rows)(rows)[0] for rows in (x, x**3, x**5))
+    for v in others:
+        assert (u - v)[(u.abs() < 2.2) & (u.abs() > 0.6)].abs().max() < 0.1
 
 
 def test_tied_ranks_have_finite_slopes() -> None:
@@ -532,7 +504,7 @@ def test_features_are_both_forms() -> None:
 
 
 def test_rows_are_checked_at_the_start() -> None:
-    with pytest.raises(ValueError, match="x has 2 columns; expected 3"):
+    with pytest.raises(ValueError, match="x has 2 columns"):
         Standardize(3).initialize(torch.ones(4, 2))
     with pytest.raises(ValueError, match="x has NaN"):
         Whiten(1).initialize(torch.full((4, 1), math.nan))

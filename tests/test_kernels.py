@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
 from torch import Tensor
+from torch.distributions import Categorical, MixtureSameFamily, Normal
 
 from infoknife import kernels
 from infoknife.kernels import Units
-from tests.kernel_cases import FAMILIES, Family
+from tests import kernel_cases
+from tests.kernel_cases import FAMILIES, FORMS, Family, Form
 
 families = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
 N, M, D = 7, 5, 3
@@ -31,47 +33,48 @@ def agree(value: Tensor, truth: Tensor, rtol: float = 1e-10) -> None:
 
 @families
 @leads
-@pytest.mark.parametrize("d", [1, 2, 6])
 def test_value_is_that_of_torch_distributions(
-    family: Family, lead: tuple[int, ...], d: int, generator: torch.Generator
+    family: Family, lead: tuple[int, ...], generator: torch.Generator
 ) -> None:
-    x, parameters = points(generator, d=d), family.parameters(lead, d, generator)
-    agree(family.log_density(x, *parameters), family.truth(x, *parameters))
-
-
-@families
-@pytest.mark.parametrize("block", [1, 2 * N * D, 3 * N * D, 2**18])
-def test_value_does_not_depend_on_the_blocks(
-    family: Family, block: int, generator: torch.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kernels, "_BLOCK", block)
-    x, parameters = points(generator), family.parameters((M,), D, generator)
-    agree(family.log_density(x, *parameters), family.truth(x, *parameters))
-
-
-@families
-@pytest.mark.parametrize("per_point", range(4))
-def test_shared_and_per_point_parameters_mix(family: Family, per_point: int, generator: torch.Generator) -> None:
-    x, parameters = points(generator), list(family.parameters((M,), D, generator))
-    index = min(per_point, len(parameters) - 1)
-    truth = family.truth(x, *parameters)
-    parameters[index] = parameters[index].expand(N, *parameters[index].shape)
-    agree(family.log_density(x, *parameters), truth)
-
-
-@families
-@leads
-def test_one_point_one_kernel_one_dimension(family: Family, lead: tuple[int, ...], generator: torch.Generator) -> None:
+    for d in (1, 2, 6):
+        x, parameters = points(generator, d=d), family.parameters(lead, d, generator)
+        agree(family.log_density(x, *parameters), family.truth(x, *parameters))
     lead = (1,) * len(lead)
     x, parameters = points(generator, 1, 1), family.parameters(lead, 1, generator, rank=1)
     agree(family.log_density(x, *parameters), family.truth(x, *parameters))
 
 
-@pytest.mark.parametrize("units", [Units(0.5, 1.0, 1.0), Units(1.0, 0.3, 1.0), Units(0.4, 0.7, 1.9)])
-def test_stored_parameters_are_multiplied_by_their_units(units: Units, generator: torch.Generator) -> None:
+@pytest.mark.parametrize("last", [1, kernel_cases.N])
+def test_mixtures_of_columns_are_those_of_torch_distributions(last: int, generator: torch.Generator) -> None:
+    x, *parameters = kernel_cases.column_values(last, generator)
+    logits, means, log_diagonal = (value.permute(2, 1, 0) for value in parameters)  # N, columns, kernels
+    truth = MixtureSameFamily(Categorical(logits=logits), Normal(means, (-log_diagonal).exp()))
+    agree(kernels.columns(x, *parameters), truth.log_prob(x))
+
+
+@families
+def test_value_does_not_depend_on_the_blocks(
+    family: Family, generator: torch.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, parameters = points(generator), family.parameters((M,), D, generator)
+    for block in (1, 2 * N * D, 3 * N * D, 2**18):
+        monkeypatch.setattr(kernels, "_BLOCK", block)
+        agree(family.log_density(x, *parameters), family.truth(x, *parameters))
+
+
+@families
+def test_shared_and_per_point_parameters_mix(family: Family, generator: torch.Generator) -> None:
+    x, parameters = points(generator), family.parameters((M,), D, generator)
+    for index, value in enumerate(parameters):
+        mixed = [*parameters[:index], value.expand(N, *value.shape), *parameters[index + 1 :]]
+        agree(family.log_density(x, *mixed), family.truth(x, *parameters))
+
+
+def test_stored_parameters_are_multiplied_by_their_units(generator: torch.Generator) -> None:
     x, (weights, means, log_diagonal, lower) = points(generator), FAMILIES["full"].parameters((M,), D, generator)
-    stored = means / units.mean, log_diagonal / units.diagonal, lower / units.lower
-    agree(kernels.full(x, weights, *stored, units), kernels.full(x, weights, means, log_diagonal, lower))
+    for units in (Units(0.5, 1.0, 1.0), Units(1.0, 0.3, 1.0), Units(0.4, 0.7, 1.9)):
+        stored = means / units.mean, log_diagonal / units.diagonal, lower / units.lower
+        agree(kernels.full(x, weights, *stored, units), kernels.full(x, weights, means, log_diagonal, lower))
 
 
 @leads
@@ -96,28 +99,25 @@ def test_every_kernel_may_have_its_own_coordinates(
     agree(family.log_density(own + shift, *moved), family.log_density(x, *parameters))
 
 
-@pytest.mark.parametrize("is_diagonal", [False, True])
-def test_distances_are_squared_norms(is_diagonal: bool, generator: torch.Generator) -> None:
+def test_distances_are_squared_norms(generator: torch.Generator) -> None:
     x, means = points(generator).requires_grad_(), torch.randn(M, D, generator=generator, dtype=torch.double)
     factors = torch.randn(M, D, D, generator=generator, dtype=torch.double).tril()
     diagonals = factors.diagonal(0, 1, 2)
-    found = kernels.distances(x, means, diagonals if is_diagonal else factors)
-    whole = torch.diag_embed(diagonals) if is_diagonal else factors
     delta = x.detach().unsqueeze(0) - means.unsqueeze(1)  # M N d
-    agree(found, (delta @ whole.mT).square().sum(-1))
-    assert not found.requires_grad
+    for factor, whole in ((factors, factors), (diagonals, torch.diag_embed(diagonals))):
+        found = kernels.distances(x, means, factor)
+        agree(found, (delta @ whole.mT).square().sum(-1))
+        assert not found.requires_grad
 
 
 @families
 @leads
-@pytest.mark.parametrize(("dtype", "rtol"), [(torch.float32, 2e-5), (torch.float64, 1e-10)])
-def test_precision_in_is_precision_out(
-    family: Family, lead: tuple[int, ...], dtype: torch.dtype, rtol: float, generator: torch.Generator
-) -> None:
+def test_precision_in_is_precision_out(family: Family, lead: tuple[int, ...], generator: torch.Generator) -> None:
     x, parameters = points(generator), family.parameters(lead, D, generator)
-    value = family.log_density(x.to(dtype), *(parameter.to(dtype) for parameter in parameters))
-    assert value.dtype == dtype
-    agree(value.double(), family.truth(x, *parameters), rtol)
+    for dtype, rtol in ((torch.float32, 2e-5), (torch.float64, 1e-10)):
+        value = family.log_density(x.to(dtype), *(parameter.to(dtype) for parameter in parameters))
+        assert value.dtype == dtype
+        agree(value.double(), family.truth(x, *parameters), rtol)
 
 
 def test_a_long_factor_does_not_cancel_in_single_precision() -> None:
@@ -136,16 +136,14 @@ def test_strided_points_and_parameters(family: Family, generator: torch.Generato
     agree(family.log_density(*strided), family.truth(x, *parameters))
 
 
-@families
-@leads
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("distance", [1e2, 1e4, 1e10, 1e18, 1e25])
-def test_points_far_away_have_no_density_but_a_value(
-    family: Family, lead: tuple[int, ...], dtype: torch.dtype, distance: float, generator: torch.Generator
-) -> None:
-    parameters = [value.to(dtype) for value in family.parameters(lead, D, generator)]
-    value = family.log_density(torch.full((N, D), distance, dtype=dtype), *parameters)
-    assert bool((value < -100).all()), "neither NaN nor a large density"
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
+def test_points_far_away_have_no_density_but_a_value(form: Form, generator: torch.Generator) -> None:
+    for dtype in (torch.float32, torch.float64):
+        x, *parameters = (value.to(dtype) for value in form.draw(generator))
+        for distance in (1e4, 1e10, 1e18, 1e25):
+            value = form.log_density(torch.full_like(x, distance), *parameters)
+            assert value.dtype == dtype
+            assert bool((value < -100).all()), f"neither NaN nor a large density at {distance}"
 
 
 @families

@@ -13,37 +13,34 @@ from torch import Tensor
 from infoknife import KNIFE, Regularizer, RegularizerWarning, mi
 from infoknife.densities import Gaussian, Parzen
 from infoknife.regularizer import Health
-from infoknife.regularizer.regularizer import PERIOD, WARM, WARN_EVERY
+from infoknife.regularizer import regularizer as module
+from infoknife.regularizer.regularizer import PERIOD, WARM
 from tests.regularizer.worlds import World, by_name, normal, started, with_classes, with_numbers
 
 FINE: dict[str, Any] = {"steps": 10, "calls": 10, "estimate": 1.0}
-WRONG: tuple[tuple[dict[str, Any], str], ...] = (
-    ({"lag": 0.06}, "the estimator is behind: another round of inner steps would gain 0.06 nats"),
-    ({"outliers": 3}, "3 rows of z or s are far outside and were clipped"),
-    ({"skipped_rows": 2}, "2 rows with values or gradients that are not finite were left out"),
-    ({"skipped_steps": 2}, "2 steps or terms were left out"),
-    ({"diverging": True}, "the estimate, 1 nats, looks as if the truth were infinite"),
-    ({"negative": True}, "the estimate, 1 nats, is well below zero"),
-)
+WRONG: dict[str, dict[str, Any]] = {
+    "behind": {"lag": 0.06},
+    "outliers": {"outliers": 3},
+    "rows": {"skipped_rows": 2},
+    "steps": {"skipped_steps": 2},
+    "diverging": {"diverging": True},
+    "negative": {"negative": True},
+}
 
 
 def with_nan(x: Tensor, rows: int = 1) -> Tensor:
     return torch.cat([torch.full((rows, x.shape[1]), torch.nan), x[rows:]])
 
 
-@pytest.mark.parametrize(("wrong", "message"), WRONG, ids=[next(iter(wrong)) for wrong, _ in WRONG])
-def test_each_message(wrong: dict[str, Any], message: str) -> None:
-    health = Health(**FINE | wrong)
-    assert not health.ok
-    assert len(health.messages) == 1
-    assert health.messages[0].startswith(message)
-
-
-def test_all_messages_and_none() -> None:
-    everything: dict[str, Any] = {}
-    for wrong, _ in WRONG:
+def test_each_fault_is_found() -> None:
+    everything = dict(FINE)
+    for kind, wrong in WRONG.items():
+        health = Health(**FINE | wrong)
+        assert not health.ok
+        assert list(health.findings) == [kind]
+        assert str(1 if True in wrong.values() else next(iter(wrong.values()))) in health.messages[0]
         everything |= wrong
-    assert len(Health(**FINE | everything).messages) == len(WRONG)
+    assert list(Health(**everything).findings) == list(WRONG)
     assert Health(**FINE, lag=0.05).ok
 
 
@@ -95,15 +92,13 @@ def test_silence_on_demand() -> None:
     assert not regularizer.health().ok
 
 
-def test_each_kind_is_told_once_in_a_thousand_rounds() -> None:
-    regularizer = started(lr=1e-4)
-    batches = [
-        with_nan(normal(4, 2)) if step in {0, 5, 500} else normal(4, 2) for step in range(WARN_EVERY + 2 * PERIOD)
-    ]
-    messages = [message for message in heard(regularizer, *batches) if "not finite" in message]
+def test_each_kind_is_told_once_in_many_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WARN_EVERY", 8 * PERIOD)
+    batches = [with_nan(normal(4, 2)) if step in {0, 5, 50} else normal(4, 2) for step in range(10 * PERIOD)]
+    messages = [message for message in heard(started(lr=1e-4), *batches) if "not finite" in message]
     assert [message.split(":")[0] for message in messages] == [
         f"regularizer, round {PERIOD}",
-        f"regularizer, round {WARN_EVERY + PERIOD}",
+        f"regularizer, round {9 * PERIOD}",
     ]
 
 
@@ -120,7 +115,7 @@ def test_one_kind_does_not_silence_another() -> None:
 @pytest.mark.parametrize(("name", "dim"), [("doe", 1), ("knife", 2)])
 def test_information_of_an_encoder_without_noise(name: str, dim: int) -> None:
     """z is s to the last bit, and the estimate goes where the truth is."""
-    regularizer = Regularizer(mi(name, dim, dim, given="y"), maximize=True, seed=0, warn=False)
+    regularizer = Regularizer(mi(name, dim, dim, given="y", hidden=16), maximize=True, seed=0, warn=False)
     for step in range(130):
         s = normal(128, dim, step)
         regularizer.step(s.clone(), s)
@@ -130,8 +125,8 @@ def test_information_of_an_encoder_without_noise(name: str, dim: int) -> None:
 
 def test_entropy_of_a_collapsing_encoder() -> None:
     regularizer = Regularizer(Gaussian(2), lr=0.05, seed=0, warn=False).initialize(normal(128, 2))
-    for step in range(600):
-        regularizer.step(normal(64, 2, step) * 0.98**step)
+    for step in range(300):
+        regularizer.step(normal(64, 2, step) * 0.96**step)
     assert regularizer.health().diverging
 
 
@@ -172,18 +167,21 @@ def disturbed(world: World, size: float) -> tuple[float, Health]:
     return regularizer.measure(*world.data(2000, 999)), regularizer.health()
 
 
-@pytest.fixture(scope="module")
-def undisturbed() -> dict[str, float]:
-    return {world.name: disturbed(world, 1.0)[0] for world in OUTLIERS}
-
-
-@pytest.mark.parametrize("size", [1e3, 1e6, 1e12, 1e30])
-@pytest.mark.parametrize("world", OUTLIERS, ids=str)
-def test_one_row_far_outside_does_not_spoil_a_run(world: World, size: float, undisturbed: dict[str, float]) -> None:
-    estimate, health = disturbed(world, size)
-    assert estimate == pytest.approx(undisturbed[world.name], abs=0.05)
-    assert health.outliers >= 1
-    assert any("far outside" in message for message in health.messages)
+@pytest.mark.parametrize(
+    ("world", "sizes"),
+    [
+        *((world, (1e6,)) for world in by_name("knife, classes", "doe", "infonce", "KNIFE")),
+        *(pytest.param(world, (1e3, 1e6, 1e12, 1e30), marks=pytest.mark.slow) for world in OUTLIERS),
+    ],
+    ids=str,
+)
+def test_one_row_far_outside_does_not_spoil_a_run(world: World, sizes: tuple[float, ...]) -> None:
+    undisturbed, _ = disturbed(world, 1.0)
+    for size in sizes:
+        estimate, health = disturbed(world, size)
+        assert estimate == pytest.approx(undisturbed, abs=0.05), size
+        assert health.outliers >= 1
+        assert any("far outside" in message for message in health.messages)
 
 
 CODES: dict[str, Callable[[Tensor], Tensor]] = {
@@ -195,22 +193,22 @@ CODES: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("kind", CODES)
 @pytest.mark.parametrize("name", ["knife", "knife classes", "knife-joint", "doe", "infonce", "adv", "KNIFE"])
-def test_collapsed_codes_have_finite_terms(name: str, kind: str) -> None:
+def test_collapsed_codes_have_finite_terms(name: str) -> None:
     options: dict[str, Any] = {"y_classes": 2} if name in ("adv", "knife classes") else {"y_dim": 2}
     options |= {"given": "y"} if name == "knife" else {}
-    estimator = KNIFE(3, 4) if name == "KNIFE" else mi(name.split(maxsplit=1)[0], 3, **options)
-    regularizer = Regularizer(estimator, seed=0, warn=False)
-    for step in range(3 * PERIOD):
-        x, s = (with_classes if "y_classes" in options else with_numbers)(64, step)
-        z = CODES[kind](torch.cat([x, normal(64, 1, step + 500)], 1)).requires_grad_()
-        rows = (z,) if name == "KNIFE" else (z, s)
-        assert math.isfinite(regularizer.step(*rows).item())
-        value = regularizer(*rows)
-        value.backward()
-        assert value.isfinite()
-        assert z.grad is not None
-        assert z.grad.isfinite().all()
-    assert regularizer.health().skipped_steps == 0
-    assert all(parameter.isfinite().all() for parameter in regularizer.parameters())
+    for kind, code in CODES.items():
+        estimator = KNIFE(3, 4) if name == "KNIFE" else mi(name.split(maxsplit=1)[0], 3, **options)
+        regularizer = Regularizer(estimator, seed=0, warn=False)
+        for step in range(PERIOD + 2):
+            x, s = (with_classes if "y_classes" in options else with_numbers)(64, step)
+            z = code(torch.cat([x, normal(64, 1, step + 500)], 1)).requires_grad_()
+            rows = (z,) if name == "KNIFE" else (z, s)
+            assert math.isfinite(regularizer.step(*rows).item()), kind
+            value = regularizer(*rows)
+            value.backward()
+            assert value.isfinite(), kind
+            assert z.grad is not None
+            assert z.grad.isfinite().all(), kind
+        assert regularizer.health().skipped_steps == 0, kind
+        assert all(parameter.isfinite().all() for parameter in regularizer.parameters()), kind

@@ -205,7 +205,8 @@ def test_a_started_estimator_is_not_started_again() -> None:
 
 @pytest.mark.parametrize("name", ["mine", "club-sample", "knife"])
 def test_global_randomness_is_left_alone_and_seeds_repeat(name: str) -> None:
-    estimator, (x, y) = mi(name, 2, 2, hidden=8), with_numbers(64, 0)
+    given: dict[str, Any] = {"given": "y"} if name == "knife" else {}
+    estimator, (x, y) = mi(name, 2, 2, hidden=8, **given), with_numbers(64, 0)
     runs = []
     for noise, seed in ((0, 3), (1, 3), (0, 4)):
         torch.manual_seed(noise)  # which must not matter
@@ -330,16 +331,6 @@ def test_batches_of_one_class(name: str) -> None:
         assert z.grad.isfinite().all()
 
 
-@pytest.mark.parametrize("code", [2, -1])
-def test_a_class_out_of_range(code: int) -> None:
-    x, s = with_classes(16, 0)
-    regularizer = Regularizer(mi("doe", 2, y_classes=2).initialize(x, s, seed=0), seed=0)
-    s[3] = code
-    for call in calls(regularizer):
-        with pytest.raises(ValueError, match=r"s has classes from .* expected 0 to 1"):
-            call(x.clone().requires_grad_(), s)
-
-
 def with_holes(world: World, n: int = 24) -> tuple[tuple[Tensor, ...], Tensor]:
     """Rows with NaN and infinities in some of z, and where a float s has them, and which rows are whole."""
     rows = world.data(n, 0)
@@ -413,82 +404,71 @@ def test_half_precision_rows_whose_sum_overflows_are_kept() -> None:
 
 def test_a_term_without_a_gradient() -> None:
     regularizer = started()
-    with pytest.raises(ValueError, match=r"z does not require a gradient.*regularizer.measure\(z, s\)"):
+    with pytest.raises(ValueError, match="z does not require a gradient"):
         regularizer(normal(8, 2))
     assert regularizer.calls == 0
 
 
 @pytest.mark.parametrize("estimator", [nn.Linear(2, 2), None, "knife", KNIFE])
 def test_something_that_is_no_estimator(estimator: Any) -> None:
-    with pytest.raises(TypeError, match=r"estimator is a .*; expected a Density such as KNIFE, or what mi\(\) makes"):
+    with pytest.raises(TypeError, match=r"^estimator is a "):
         Regularizer(estimator)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"mode": "both"}, ValueError, "mode is 'both'; expected one of 'alternate', 'joint'"),
-        ({"weight": -1.0}, ValueError, "weight is -1.0; expected a finite number of at least 0"),
-        ({"weight": "1"}, TypeError, "weight is a str; expected a number"),
-        ({"weight": True}, TypeError, "weight is a bool"),
-        ({"at_most": 1.0, "at_least": 0.0}, ValueError, "at_most is 1.0, at_least is 0.0.*use two regularizers"),
-        ({"at_most": 1.0, "maximize": True}, ValueError, "maximize is True; use"),
-        ({"at_most": 1.0, "weight": 0}, ValueError, "weight is a schedule or 0 besides a limit"),
-        ({"at_most": 1.0, "weight": abs}, ValueError, "weight is a schedule or 0 besides a limit"),
-        ({"at_most": math.nan}, ValueError, "the limit is nan"),
-        ({"inner_steps": 0}, ValueError, "^inner_steps is 0"),
-        ({"inner_steps": 1.5}, TypeError, "^inner_steps is 1.5"),
-        ({"inner_steps": 2, "mode": "joint"}, ValueError, "inner_steps is 2 with mode='joint'"),
-        ({"max_inner_steps": 0}, ValueError, "^max_inner_steps is 0"),
-        ({"seed": 0.5}, TypeError, "seed is 0.5"),
-        ({"lr": 0}, ValueError, "lr is 0; expected a number above 0"),
-        ({"lr": -1.0}, ValueError, "lr is -1.0; expected a finite number"),
-        ({"lr": math.nan}, ValueError, "lr is nan"),
-        ({"lr": "1"}, TypeError, "lr is a str"),
-        ({"lr": 0.1, "mode": "joint"}, ValueError, r"optimizer or lr is set with mode='joint'.*mode='alternate'"),
-        ({"optimizer": "adam"}, TypeError, "optimizer is 'adam'; expected a class such as torch.optim.Adam"),
-    ],
-    ids=str,
-)
-def test_options(options: dict[str, Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
+BAD_OPTIONS: list[tuple[type[Exception], str, dict[str, Any]]] = [
+    *((ValueError, "weight", {"weight": value}) for value in (-1.0, math.inf)),
+    *((TypeError, "weight", {"weight": value}) for value in ("1", True)),
+    *((ValueError, name, {name: 0}) for name in ("inner_steps", "max_inner_steps", "lr")),
+    *((ValueError, "lr", {"lr": value}) for value in (-1.0, math.nan)),
+    *((TypeError, name, {name: value}) for name, value in (("inner_steps", 1.5), ("seed", 0.5), ("lr", "1"))),
+    (ValueError, "mode", {"mode": "both"}),
+    (TypeError, "optimizer", {"optimizer": "adam"}),
+    (ValueError, "the limit", {"at_most": math.nan}),
+    (ValueError, "at_least", {"at_most": 1.0, "at_least": 0.0}),
+    (ValueError, "maximize", {"at_most": 1.0, "maximize": True}),
+    *((ValueError, "weight", {"at_most": 1.0, "weight": value}) for value in (0, abs)),
+    (ValueError, "inner_steps", {"inner_steps": 2, "mode": "joint"}),
+    (ValueError, "lr", {"lr": 0.1, "mode": "joint"}),
+]
+
+
+@pytest.mark.parametrize(("error", "name", "options"), BAD_OPTIONS, ids=str)
+def test_bad_options(error: type[Exception], name: str, options: dict[str, Any]) -> None:
+    with pytest.raises(error, match=rf"{name} is\b"):
         Regularizer(KNIFE(2, 4), **options)
 
 
 def test_built_optimisers_are_checked() -> None:
     knife, encoder = KNIFE(2, 4), nn.Linear(2, 2)
-    with pytest.raises(ValueError, match=r"optimizer holds 2 parameters that are not the estimator's.*mode='joint'"):
+    with pytest.raises(ValueError, match=r"^optimizer holds 2 parameters that are not the estimator's"):
         Regularizer(knife, optimizer=torch.optim.Adam([*knife.parameters(), *encoder.parameters()]))
-    with pytest.raises(ValueError, match=r"lr is 0.1 besides a built optimizer"):
+    with pytest.raises(ValueError, match=r"^lr is 0.1 besides a built optimizer"):
         Regularizer(knife, optimizer=torch.optim.Adam(knife.parameters()), lr=0.1)
-
-
-def calls(regularizer: Regularizer) -> list[Any]:
-    return [regularizer, regularizer.step, regularizer.loss, regularizer.measure, regularizer.initialize]
 
 
 def test_errors_speak_of_z_and_s() -> None:
     x, s = with_classes(16, 0)
-    z = x.clone().requires_grad_()
-    information = mi("doe", 2, y_classes=2).initialize(x, s, seed=0)
-    for call in calls(Regularizer(information, seed=0)):
-        with pytest.raises(ValueError, match="s is missing; expected one row of it for each of z"):
-            call(z)
-        with pytest.raises(ValueError, match=r"s has 15 rows; expected 16"):
-            call(z, s[:-1])
-        with pytest.raises(TypeError, match=r"s has dtype torch\.float32; expected integer classes"):
-            call(z, s.float())
-    for call in calls(Regularizer(KNIFE(2, 4, given_classes=2).initialize(x, s, seed=0), seed=0)):
-        with pytest.raises(ValueError, match="s is missing"):
-            call(z)
-    for call in calls(Regularizer(KNIFE(2, 4).initialize(x, seed=0), seed=0)):
-        with pytest.raises(ValueError, match="s came, but this density has no condition"):
-            call(z, s)
-        for shape in ((16, 3), (16,), (16, 2, 1), (0, 2), ()):
-            with pytest.raises(ValueError, match=r"z (has|is empty)"):
-                call(torch.ones(shape, requires_grad=True))
-    with pytest.raises(TypeError, match=r"z has dtype torch.int64; expected floating point"):
-        Regularizer(KNIFE(2, 4), seed=0).step(torch.ones(8, 2, dtype=torch.long))
+    z, far = x.clone().requires_grad_(), s.clone()
+    far[3] = 2
+    information = Regularizer(mi("doe", 2, y_classes=2).initialize(x, s, seed=0), seed=0)
+    conditional = Regularizer(KNIFE(2, 4, given_classes=2).initialize(x, s, seed=0), seed=0)
+    marginal = Regularizer(KNIFE(2, 4).initialize(x, seed=0), seed=0)
+    shapes = ((16, 3), (16,), (16, 2, 1), (0, 2), ())
+    bad: list[tuple[Regularizer, type[Exception], str, tuple[Tensor, ...]]] = [
+        (information, ValueError, "s is missing", (z,)),
+        (conditional, ValueError, "s is missing", (z,)),
+        (marginal, ValueError, "s came", (z, s)),
+        (information, ValueError, "s has 15 rows", (z, s[:-1])),
+        (information, TypeError, "s has dtype", (z, s.float())),
+        *((information, ValueError, "s has classes", (z, codes)) for codes in (far, -s)),
+        *((marginal, ValueError, "z (has|is empty)", (torch.ones(shape, requires_grad=True),)) for shape in shapes),
+    ]
+    for regularizer, error, message, rows in bad:
+        for call in (regularizer, regularizer.step, regularizer.loss, regularizer.measure, regularizer.initialize):
+            with pytest.raises(error, match=message):
+                call(*rows)
+    with pytest.raises(TypeError, match="z has dtype"):
+        marginal.step(torch.ones(8, 2, dtype=torch.long))
 
 
 @pytest.mark.parametrize("mode", ["alternate", "joint"])

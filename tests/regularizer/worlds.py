@@ -1,7 +1,9 @@
 """Every estimator with a small encoder in front of it: what the tests of the regularizer run over."""
 
+import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -59,9 +61,7 @@ class World:
 
     def estimator(self) -> Estimator:
         """The estimator, started from its data; networks start the same."""
-        with torch.random.fork_rng():
-            torch.manual_seed(0)
-            return self.make().initialize(*self.data(256, 77), seed=0)
+        return copy.deepcopy(_started(self))
 
     def regularizer(self, mode: str = "alternate", **options: Any) -> Regularizer:
         """A regularizer with the started estimator, which says nothing."""
@@ -82,6 +82,13 @@ class World:
             mean, log_variance = s[0].chunk(2, 1)
             return encoder(x), torch.cat([encoder(mean), log_variance], 1)
         return encoder(x), *s
+
+
+@cache
+def _started(world: World) -> Estimator:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return world.make().initialize(*world.data(256, 77), seed=0)
 
 
 WORLDS = (
