@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import torch
+from scipy import stats
 from torch import Tensor
 
 from infoknife import KNIFE, History, fit, tasks
@@ -99,10 +100,10 @@ def cases(picture: Drawing) -> list[Case]:
         Case.alone("Picture", picture, 1500),
         Case.alone("Picture, paper's start", picture, 1500, init="paper"),
         Case.alone("Gaussian, condition 100", tasks.Gaussian.of_condition(10, 100, seed=0), 400),
-        Case.alone("Square, uniform", tasks.UniformCube(2), 600),
+        Case.alone("Square, uniform", tasks.Independent(stats.uniform(-0.5, 1), 2), 600),
         Case.alone("Three rings", tasks.Rings(), 600),
         Case.alone("Ten triangles", tasks.TriangleMixture.draw(10, 1, seed=0), 600),
-        Case.alone("Laplace", tasks.Laplace(4), 600),
+        Case.alone("Laplace", tasks.Independent(stats.laplace(), 4), 600),
         Case.given("Gaussian given Gaussian", gaussian, _normal(5) - gaussian.mutual_information(), 32, 400),
         Case.given("Cross, x given y", cross, _normal(1) - cross.mutual_information(), 32, 800),
         Case.given("Gaussians given class", classes, classes.parts.conditional_entropy(), 64, 400),
