@@ -70,7 +70,7 @@ def test_descriptions_and_parameters_tell_the_configuration() -> None:
     assert tasks.Transformed(tasks.GaussianPair(1, 0.5), tasks.SwissRoll()).parameters == {
         "base": {"kind": "GaussianPair", "dim": 1, "rho": 0.5},
         "x_map": {"kind": "SwissRoll"},
-        "y_map": {"kind": "Identity"},
+        "y_map": {"kind": "Unbent"},
     }
     assert tasks.Gaussian.standard(2).parameters["covariance"] == [[1.0, 0.0], [0.0, 1.0]]
 
@@ -168,7 +168,7 @@ BAD: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: tasks.MixtureQuantile((0.5, 0.5), (1.0,)), ValueError, "means"),
     (lambda: tasks.MixtureQuantile((0.5, 0.6), (1.0, 2.0)), ValueError, "weights"),
     (lambda: tasks.Transformed(PAIR, tasks.SwissRoll()), ValueError, "one column"),
-    (lambda: tasks.Transformed(PAIR, tasks.Identity(), tasks.Spiral((1, 2))), ValueError, "plane"),
+    (lambda: tasks.Transformed(PAIR, tasks.Unbent(), tasks.Spiral((1, 2))), ValueError, "plane"),
     (lambda: tasks.Transformed(CUBE, tasks.Asinh()), TypeError, "base"),  # type: ignore[arg-type]
     (lambda: tasks.Transformed(PAIR, 3), TypeError, "x_map"),  # type: ignore[arg-type]
     (lambda: tasks.Transformed(CLASSES, tasks.Asinh(), tasks.Asinh()), TypeError, "y_map"),

@@ -42,10 +42,6 @@ PUBLISHED = dict.fromkeys(FORTY, 1.0) | {
 }
 
 
-def truth(task: tasks.Task) -> float:
-    return task.entropy() if isinstance(task, tasks.EntropyTask) else task.mutual_information()
-
-
 def oracle(task: tasks.Task, rows: tuple[Tensor, ...]) -> Tensor:
     if isinstance(task, tasks.PairTask):
         return task.pointwise(*rows)
@@ -59,7 +55,7 @@ def test_oracle_agrees_with_the_truth_and_shapes_are_as_declared(name: str) -> N
     rows = next(task.batches(4000, seed=11))
     values = oracle(task, rows).double()
     standard_error = float(values.std()) / len(values) ** 0.5
-    assert abs(float(values.mean()) - truth(task)) < 4 * standard_error + task.error + 1e-6
+    assert abs(float(values.mean()) - task.truth()) < 4 * standard_error + task.error + 1e-6
     assert task.error < 1e-3
     assert task.name == name
     assert json.loads(json.dumps(task.parameters, allow_nan=False))
@@ -74,7 +70,7 @@ def test_oracle_agrees_with_the_truth_and_shapes_are_as_declared(name: str) -> N
 @pytest.mark.parametrize("name", WITH_GRADIENT)
 def test_gradient_is_the_slope_of_the_truth(name: str) -> None:
     task = tasks.get(name)
-    slope = (truth(task._moved(1e-5)) - truth(task._moved(-1e-5))) / 2e-5
+    slope = (task._moved(1e-5).truth() - task._moved(-1e-5).truth()) / 2e-5
     assert task.gradient() == pytest.approx(slope, rel=1e-6, abs=1e-6)
 
 

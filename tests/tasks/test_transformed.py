@@ -19,7 +19,7 @@ UNIFORM = tasks.Transformed(NORMAL, tasks.NormalCDF(), tasks.NormalCDF())
 TWO = tasks.MixtureQuantile((0.4, 0.6), (-2.0, 2.0))
 WAVES = tasks.Wiggly(((0.4, 1.0, 0.0), (-0.1, 3.0, 1.0)))
 MAPS = [
-    tasks.Identity(),
+    tasks.Unbent(),
     tasks.Power(3),
     tasks.Power(1.5),
     tasks.Asinh(),

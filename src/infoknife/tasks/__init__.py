@@ -19,7 +19,6 @@ from infoknife.tasks.shapes import Rings, TwoMoons, UniformBall
 from infoknife.tasks.staircase import Staircase
 from infoknife.tasks.transformed import (
     Asinh,
-    Identity,
     Map,
     MixtureQuantile,
     NormalCDF,
@@ -27,6 +26,7 @@ from infoknife.tasks.transformed import (
     Spiral,
     SwissRoll,
     Transformed,
+    Unbent,
     Wiggly,
 )
 
@@ -40,7 +40,6 @@ __all__ = [
     "GaussianClasses",
     "GaussianMixture",
     "GaussianPair",
-    "Identity",
     "Independent",
     "Map",
     "MixturePair",
@@ -57,6 +56,7 @@ __all__ = [
     "Transformed",
     "TriangleMixture",
     "TwoMoons",
+    "Unbent",
     "UniformBall",
     "UniformPair",
     "Wiggly",

@@ -110,6 +110,10 @@ class Task(ABC):
         """I(X; Y) in nats."""
         raise ValueError(f"{self.name} has no y, so no mutual information; use entropy() or a task with a y")
 
+    def truth(self) -> float:
+        """What the task is about, in nats: h(X), or I(X; Y) of a pair."""
+        return self.entropy() if isinstance(self, EntropyTask) else self.mutual_information()
+
     def gradient(self) -> float:
         """Derivative of the truth with respect to ``parameter``, in nats per unit of it."""
         raise ValueError(

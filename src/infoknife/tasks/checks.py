@@ -11,7 +11,7 @@ from torch import Tensor
 Numbers = Tensor | np.ndarray[Any, Any] | Sequence[Any]
 
 
-def count(value: int, name: str, least: int = 1) -> None:
+def count(value: float, name: str, least: int = 1) -> None:
     """Check an integer that is at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} is {value!r}; expected an integer of at least {least}")

@@ -46,7 +46,7 @@ class Map(ABC):
 
 @final
 @dataclass(frozen=True)
-class Identity(Map):
+class Unbent(Map):
     """Nothing at all; classes pass as well."""
 
     formula = "id"
@@ -313,12 +313,12 @@ class Transformed(PairTask):
 
     base: PairTask
     x_map: Map
-    y_map: Map = dataclasses.field(default_factory=Identity)
+    y_map: Map = dataclasses.field(default_factory=Unbent)
 
     def _check(self) -> None:
         checks.kind(self.base, PairTask, "base")
         checks.kind(self.x_map, Map, "x_map")
-        checks.kind(self.y_map, Map if self.base.y_classes is None else Identity, "y_map")
+        checks.kind(self.y_map, Map if self.base.y_classes is None else Unbent, "y_map")
         self.x_map.width(self.base.x_dim)  # a map raises where it does not fit the columns
         self.y_map.width(self.base.y_dim or 1)
 
@@ -385,7 +385,7 @@ def cubed(base: PairTask) -> Transformed:
         >>> round(cubed(GaussianPair.of_information(dim=20, nats=4)).mutual_information(), 10)
         4.0
     """
-    return Transformed(base, Identity(), Power(3))
+    return Transformed(base, Unbent(), Power(3))
 
 
 @torch.no_grad()

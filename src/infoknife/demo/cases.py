@@ -11,17 +11,15 @@ from scipy import stats
 from torch import Tensor
 
 from infoknife import KNIFE, History, fit, tasks
-from infoknife.cli.drawing import Drawing
+from infoknife.demo.drawing import Drawing
 from infoknife.densities.knife import Init
 from infoknife.training import Callback, cosine
-
-__all__ = ["FULL", "QUICK", "Case", "Effort", "Result", "cases", "measure", "steps"]
 
 BATCH = 256
 BLOCK = 4096  # fresh rows that are evaluated at once
 
 
-class Effort(NamedTuple):
+class Budget(NamedTuple):
     """How much work goes into every case: rows to fit on, fresh rows to evaluate on, and the part of the steps."""
 
     rows: int
@@ -29,8 +27,8 @@ class Effort(NamedTuple):
     part: float
 
 
-FULL = Effort(rows=40_000, fresh=100_000, part=1.0)
-QUICK = Effort(rows=4_000, fresh=10_000, part=0.1)
+FULL = Budget(rows=40_000, fresh=100_000, part=1.0)
+QUICK = Budget(rows=4_000, fresh=10_000, part=0.1)
 
 
 @final
@@ -110,12 +108,12 @@ def cases(picture: Drawing) -> list[Case]:
     ]
 
 
-def measure(case: Case, effort: Effort, seed: int, callback: Callback) -> Result:
+def measure(case: Case, budget: Budget, seed: int, callback: Callback) -> Result:
     """Fit a density to some rows, and evaluate it on fresh ones.
 
     Args:
         case: What is measured.
-        effort: Rows and steps.
+        budget: Rows and steps.
         seed: Of the rows, of the fresh rows (the number after it) and of the fit.
         callback: Called after every step.
     """
@@ -125,8 +123,8 @@ def measure(case: Case, effort: Effort, seed: int, callback: Callback) -> Result
         density = case.density()
     history = fit(
         density,
-        case.sample(effort.rows, 2 * seed),
-        steps=steps(case, effort),
+        case.sample(budget.rows, 2 * seed),
+        steps=steps(case, budget),
         batch_size=BATCH,
         schedule=cosine,
         average=0.99,
@@ -134,15 +132,15 @@ def measure(case: Case, effort: Effort, seed: int, callback: Callback) -> Result
         callbacks=[callback],
         seed=seed,
     )
-    surprise = _surprise(density, case.sample(effort.fresh, 2 * seed + 1))
+    surprise = _surprise(density, case.sample(budget.fresh, 2 * seed + 1))
     stderr = float(surprise.std()) / math.sqrt(len(surprise))
     seconds = time.perf_counter() - begin
     return Result(case, density, history, float(surprise.mean()), stderr, seconds)
 
 
-def steps(case: Case, effort: Effort) -> int:
+def steps(case: Case, budget: Budget) -> int:
     """Steps of the optimiser for a case."""
-    return round(effort.part * case.steps)
+    return round(budget.part * case.steps)
 
 
 @torch.no_grad()

@@ -9,11 +9,9 @@ import torch
 from torch import Tensor
 
 from infoknife import KNIFE
-from infoknife.cli.cases import Result
-from infoknife.cli.drawing import Drawing
+from infoknife.demo.cases import Result
+from infoknife.demo.drawing import Drawing
 from infoknife.densities.knife import MarginalKernels
-
-__all__ = ["FILES", "Scene", "outlines", "write"]
 
 Axes = Any  # those of matplotlib, which is an extra
 Figure = Any
@@ -24,7 +22,7 @@ POINTS = 6_000  # dots in a scatter
 PIXELS = 640  # of the density across
 
 
-class Scene(NamedTuple):
+class Gallery(NamedTuple):
     """What the figures show: the picture, some of its rows, what was learned from it twice, and all results."""
 
     picture: Drawing
@@ -38,18 +36,17 @@ class Scene(NamedTuple):
         return self.results[0].density
 
     @classmethod
-    def of(cls, picture: Drawing, results: list[Result], seed: int) -> "Scene":
+    def of(cls, picture: Drawing, results: list[Result], seed: int) -> "Gallery":
         """Draw as many rows from the picture as samples from the density learned from it."""
         samples = results[0].density.sample(POINTS, seed=seed)
         return cls(picture, picture.sample(POINTS, 2 * seed), samples, results)
 
-
-def write(folder: Path, scene: Scene) -> None:
-    """Write all figures into a folder, each under its name in ``FILES``."""
-    for name, (size, dpi, paint) in _FIGURES.items():
-        figure = _figure(size)
-        paint(figure, scene)
-        figure.savefig(folder / name, dpi=dpi)
+    def write(self, folder: Path) -> None:
+        """Write all figures into a folder, each under its name in ``FIGURES``."""
+        for name, (size, dpi, paint) in FIGURES.items():
+            figure = _figure(size)
+            paint(figure, self)
+            figure.savefig(folder / name, dpi=dpi)
 
 
 @torch.no_grad()
@@ -73,54 +70,54 @@ def _figure(size: tuple[float, float]) -> Figure:
     return figure
 
 
-def _data(axes: Axes, scene: Scene) -> None:
-    _scatter(axes, scene, scene.rows, DATA)
+def _data(axes: Axes, gallery: Gallery) -> None:
+    _scatter(axes, gallery, gallery.rows, DATA)
 
 
-def _samples(axes: Axes, scene: Scene) -> None:
-    _scatter(axes, scene, scene.samples, LEARNED)
+def _samples(axes: Axes, gallery: Gallery) -> None:
+    _scatter(axes, gallery, gallery.samples, LEARNED)
 
 
-def _scatter(axes: Axes, scene: Scene, points: Tensor, colour: str) -> None:
+def _scatter(axes: Axes, gallery: Gallery, points: Tensor, colour: str) -> None:
     x, y = points.T.numpy()
     axes.scatter(x, y, s=2.2, c=colour, alpha=0.55, linewidths=0)
-    _frame(axes, scene)
+    _frame(axes, gallery)
 
 
-def _density(axes: Axes, scene: Scene, opacity: float = 1.0) -> None:
+def _density(axes: Axes, gallery: Gallery, opacity: float = 1.0) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
-    (left, right), (bottom, top) = scene.picture.box
+    (left, right), (bottom, top) = gallery.picture.box
     across = torch.linspace(left, right, PIXELS)
     up = torch.linspace(bottom, top, round(PIXELS * (top - bottom) / (right - left)))
     points = torch.cartesian_prod(up, across).flip(-1)
     with torch.no_grad():
-        values = torch.cat([scene.density.log_prob(block) for block in points.split(1 << 14)]).exp()
+        values = torch.cat([gallery.density.log_prob(block) for block in points.split(1 << 14)]).exp()
     colours = LinearSegmentedColormap.from_list("density", DENSITY)
     image = values.view(len(up), len(across)).sqrt().numpy()  # the root shows the faint parts too
     extent = left, right, bottom, top
     axes.imshow(image, origin="lower", extent=extent, cmap=colours, alpha=opacity, interpolation="bilinear")
-    _frame(axes, scene)
+    _frame(axes, gallery)
 
 
-def _kernels(axes: Axes, scene: Scene) -> None:
+def _kernels(axes: Axes, gallery: Gallery) -> None:
     from matplotlib.collections import LineCollection
 
-    _density(axes, scene, opacity=0.35)
-    lines = outlines(scene.density)
+    _density(axes, gallery, opacity=0.35)
+    lines = outlines(gallery.density)
     axes.add_collection(LineCollection(list(lines.numpy()), colors=INK, linewidths=0.4, alpha=0.8))
     x, y = lines[:, :-1].mean(1).T.numpy()  # the last corner is the first again
     axes.scatter(x, y, s=2, c=INK, linewidths=0)
 
 
-def _frame(axes: Axes, scene: Scene) -> None:
-    (left, right), (bottom, top) = scene.picture.box
+def _frame(axes: Axes, gallery: Gallery) -> None:
+    (left, right), (bottom, top) = gallery.picture.box
     axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
     axes.set_axis_off()
 
 
-def _learning(axes: Axes, scene: Scene) -> None:
-    from_data, from_noise = scene.results[:2]
+def _learning(axes: Axes, gallery: Gallery) -> None:
+    from_data, from_noise = gallery.results[:2]
     for result, colour, name in (from_noise, DATA, "paper's start"), (from_data, LEARNED, "start from data"):
         losses, (at, held_out) = result.history.losses, zip(*result.history.validation, strict=True)
         axes.plot(range(1, len(losses) + 1), losses, color=colour, linewidth=0.5, alpha=0.25)
@@ -131,12 +128,12 @@ def _learning(axes: Axes, scene: Scene) -> None:
     _clean(axes)
 
 
-def _errors(axes: Axes, scene: Scene) -> None:
-    places = range(len(scene.results), 0, -1)
-    errors, bars = [r.error for r in scene.results], [2 * r.stderr for r in scene.results]
+def _errors(axes: Axes, gallery: Gallery) -> None:
+    places = range(len(gallery.results), 0, -1)
+    errors, bars = [r.error for r in gallery.results], [2 * r.stderr for r in gallery.results]
     axes.axvline(0, color=INK, linewidth=1, linestyle="--")
     axes.errorbar(errors, places, xerr=bars, fmt="o", color=LEARNED, markersize=5, capsize=3, linewidth=1.2)
-    axes.set_yticks(places, [r.case.title for r in scene.results])
+    axes.set_yticks(places, [r.case.title for r in gallery.results])
     axes.set(xlabel="estimate − truth, nats (bars: two standard errors)", ylim=(0.4, len(errors) + 0.6))
     _clean(axes)
 
@@ -149,21 +146,21 @@ def _clean(axes: Axes) -> None:
     axes.set_axisbelow(True)
 
 
-def _overview(figure: Figure, scene: Scene) -> None:
+def _overview(figure: Figure, gallery: Gallery) -> None:
     titles = "data", "learned density", "samples drawn from it"
     painters: list[Callable[..., None]] = [_data, _density, _samples]
     panels = zip(figure.subplots(1, 3), titles, painters, strict=True)
     for axes, title, paint in panels:
-        paint(axes, scene)
+        paint(axes, gallery)
         axes.set_title(title, color=INK, fontsize=12)
 
 
-def _single(paint: Callable[[Axes, Scene], None]) -> Callable[[Figure, Scene], None]:
-    return lambda figure, scene: paint(figure.subplots(), scene)
+def _single(paint: Callable[[Axes, Gallery], None]) -> Callable[[Figure, Gallery], None]:
+    return lambda figure, gallery: paint(figure.subplots(), gallery)
 
 
-_PANEL, _CHART, _BANNER = ((3.6, 2.34), 250), ((6.0, 3.9), 150), ((10.0, 2.35), 150)  # inches, dots an inch
-_FIGURES: dict[str, tuple[tuple[float, float], int, Callable[[Figure, Scene], None]]] = {
+_PANEL, _CHART, _BANNER = ((3.6, 2.34), 250), ((6.0, 3.9), 150), ((10.0, 2.35), 150)  # inches, dots per inch
+FIGURES: dict[str, tuple[tuple[float, float], int, Callable[[Figure, Gallery], None]]] = {
     "data.png": (*_PANEL, _single(_data)),
     "density.png": (*_PANEL, _single(_density)),
     "samples.png": (*_PANEL, _single(_samples)),
@@ -172,4 +169,3 @@ _FIGURES: dict[str, tuple[tuple[float, float], int, Callable[[Figure, Scene], No
     "errors.png": (*_CHART, _single(_errors)),
     "overview.png": (*_BANNER, _overview),
 }
-FILES = tuple(_FIGURES)

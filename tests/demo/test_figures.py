@@ -1,7 +1,7 @@
 import torch
 
 from infoknife import KNIFE
-from infoknife.cli.figures import outlines
+from infoknife.demo.figures import outlines
 
 
 def correlated() -> torch.Tensor:

@@ -5,7 +5,7 @@ import torch
 from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
 
-from infoknife.cli.drawing import Drawing, knife
+from infoknife.demo.drawing import Drawing, knife
 from infoknife.tasks.integration import box_integral
 
 

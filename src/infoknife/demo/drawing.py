@@ -13,8 +13,6 @@ from torch import Tensor
 from infoknife.tasks import EntropyTask
 from infoknife.tasks import integration as quadrature
 
-__all__ = ["Drawing", "knife"]
-
 Point = tuple[float, float]
 
 
@@ -66,15 +64,6 @@ class Drawing(EntropyTask):
     @cached_property
     def _integral(self) -> quadrature.Certified:
         return quadrature.box_integral(lambda x: torch.special.entr(self._log_prob(x).exp()), self.box, self.noise / 2)
-
-    @property
-    def error(self) -> float:
-        """A bound on the error of the integral, in nats."""
-        return self._integral.error
-
-    def entropy(self) -> float:
-        """h(X) in nats."""
-        return self._integral.value
 
     def _draw(self, n: int, source: torch.Generator) -> Tensor:
         start, end = self.segments.to(source.device).unbind(1)

@@ -6,9 +6,7 @@ from html import escape
 from importlib.metadata import version
 
 from infoknife._version import __version__
-from infoknife.cli.cases import Effort, Result
-
-__all__ = ["html"]
+from infoknife.demo.cases import Budget, Result
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2933; --soft: #616e7c; --page: #f7f8fa; --card: #fff; --line: #e4e7eb;
@@ -56,12 +54,12 @@ INSIDE = {
 }
 
 
-def html(results: Sequence[Result], effort: Effort, seed: int, command: str) -> str:
+def html(results: Sequence[Result], budget: Budget, seed: int, command: str) -> str:
     """The whole page.
 
     Args:
         results: Of all cases, the picture first.
-        effort: How much work went into each.
+        budget: How much work went into each.
         seed: Where all randomness came from.
         command: What to type to get the page again.
     """
@@ -77,16 +75,16 @@ def html(results: Sequence[Result], effort: Effort, seed: int, command: str) -> 
 <body>
 <main>
 <h1>How many nats are in a picture?</h1>
-<p>{picture.density.components} Gaussian kernels learned the density of a picture from {effort.rows:,} points.
+<p>{picture.density.components} Gaussian kernels learned the density of a picture from {budget.rows:,} points.
 The picture's entropy is <strong>{picture.case.truth:.3f}</strong> nats.
-The estimate, from {effort.fresh:,} fresh points, is
+The estimate, from {budget.fresh:,} fresh points, is
 <strong>{picture.estimate:.3f} ± {picture.stderr:.3f}</strong>.</p>
 {_figures(PICTURE)}
 <h2>Inside</h2>
 {_figures(INSIDE)}
 <h2>Known entropies</h2>
-<p>Every density was fitted to {effort.rows:,} rows, a tenth of them kept to choose the best step, and evaluated on
-{effort.fresh:,} fresh ones. The mean of −log p is, in expectation, an upper bound of the entropy.
+<p>Every density was fitted to {budget.rows:,} rows, a tenth of them kept to choose the best step, and evaluated on
+{budget.fresh:,} fresh ones. The mean of −log p is, in expectation, an upper bound of the entropy.
 All values are in nats, ± is one standard error.</p>
 {_table(results)}
 <h2>This run</h2>
