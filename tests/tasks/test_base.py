@@ -107,7 +107,8 @@ def test_parameters_are_copied_and_normalised() -> None:
     sigma[0, 0] = 9
     assert torch.equal(task.covariance, torch.eye(2, dtype=torch.float64))
     weights = checks.probabilities(torch.full((3,), 1 / 3, dtype=torch.float32), "weights")
-    assert (weights.dtype, float(weights.sum())) == (torch.float64, pytest.approx(1, abs=1e-15))
+    assert weights.dtype == torch.float64
+    assert float(weights.sum()) == pytest.approx(1, abs=1e-15)
 
 
 BAD: list[tuple[Callable[[], object], type[Exception], str]] = [
