@@ -15,7 +15,7 @@ from tests.cli.conftest import Run
 from tests.leakage.conftest import made, made_quantity
 
 FOUND = made(0.75, 0.25, 0.01, name="s", notes=("One thing.",))
-LABEL = {"name": "y", "entropy": 0.69, "shared": 0.01, "majority": 0.5, "chance": 0.5}
+LABEL: dict[str, Any] = {"name": "y", "entropy": 0.69, "shared": 0.01, "majority": 0.5, "chance": 0.5}
 
 
 class Fake:
