@@ -12,9 +12,9 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import audit, measuring
 from benchmarks.adaptation import knife_against_source_only
 from benchmarks.bottleneck import knife_against_cross_entropy
+from benchmarks.durations import leakage_audit, measurement
 from benchmarks.growth import exponents
 from benchmarks.information import Pair, knife_against_mine, knife_against_textbook
 from benchmarks.memory import peak_memory
@@ -38,8 +38,10 @@ def full() -> Iterator[Row]:
     yield round_against_marginal(Size(128, 128, 64), rounds=3, most=3)
     yield knife_against_source_only("cpu", rounds=3, most=1.25)
     yield knife_against_cross_entropy(53, rounds=5, most=1.1)
-    yield from measuring.full()
-    yield audit.seconds(10_000, 128, 5, most=90)
+    yield measurement(10_000, 5, "quick", most=8)
+    yield measurement(10_000, 5, "standard", most=60)
+    yield measurement(1_000_000, 1, "standard", most=180)
+    yield leakage_audit(10_000, 128, 5, most=90)
 
 
 def quick() -> Iterator[Row]:
@@ -55,8 +57,8 @@ def quick() -> Iterator[Row]:
     yield round_against_marginal(size, rounds=1, most=0)
     yield knife_against_source_only("quick", rounds=1, most=0)
     yield knife_against_cross_entropy(4, rounds=1, most=0)
-    yield measuring.seconds(50, 1, "quick", most=0)
-    yield audit.seconds(60, 2, 3, most=0)
+    yield measurement(50, 1, "quick", most=0)
+    yield leakage_audit(60, 2, 3, most=0)
 
 
 def main(

@@ -64,6 +64,7 @@ MAY_IMPORT = {
         "_version",
         PUBLIC,
     },
+    "demo": {"torch", "numpy", "scipy", "densities", "tasks", "training", "_version", PUBLIC},
 }
 EXTRAS = {
     "scikit_learn": {"sklearn"},

@@ -10,17 +10,12 @@ import pytest
 
 from infoknife import leakage
 from infoknife.files import printable
-from infoknife.leakage import Audit, ClassLeak, Label, Probe
-from infoknife.measure import Diagnostics, Estimate
+from infoknife.leakage import Audit, Label
 from tests.cli.conftest import Run
+from tests.leakage.conftest import made, made_quantity
 
-PROBES = (
-    Probe("linear", 0.8, 0.75, 0.01, 0.2, (0.7, 0.8), ({"C": 1.0},)),
-    Probe("network", 0.7, 0.65, 0.01, -0.1, (0.6, 0.7), ({"alpha": 1.0},)),
-)
-ESTIMATE = Estimate(0.25, 0.01, "nats", "mutual information", np.ones(40), Diagnostics("densities", rows=40))
-CLASSES = (ClassLeak("a", 20, 0.2, 0.7), ClassLeak("b", 20, 0.3, 0.8))
-FOUND = Audit("s", 40, ("z",), ESTIMATE, 0.693, PROBES, 0.5, 0.5, CLASSES, notes=("One thing.",))
+FOUND = made(0.75, 0.25, 0.01, name="s", notes=("One thing.",))
+LABEL: dict[str, Any] = {"name": "y", "entropy": 0.69, "shared": 0.01, "majority": 0.5, "chance": 0.5}
 
 
 class Fake:
@@ -35,7 +30,7 @@ class Fake:
         if self.error is not None:
             raise self.error
         arguments["progress"](0.5, "linear, fold 1 of 3")
-        label = Label("y", 0.69, 0.01, PROBES, 0.5, 0.5) if "y" in arguments else None
+        label = Label(**LABEL, probes=FOUND.probes) if "y" in arguments else None
         features = tuple(arguments["z"])
         return replace(FOUND, name=printable(next(iter(arguments["s"]))), label=label, features=features)
 
@@ -58,7 +53,7 @@ def test_a_table_a_verdict_and_a_page(run: Run, fake: Fake) -> None:
     assert result.exit_code == 0
     assert result.stdout.startswith("s from the features")
     said = " ".join(result.stdout.split())
-    assert "linear 0.800 0.750 0.010 0.200" in said
+    assert "linear 0.750 0.750 0.010 0.250" in said
     assert "without features 0.500 0.500 0.000" in said
     assert (
         "y: linear reaches 0.750 (balanced accuracy; chance 0.500). The labels alone tell 0.010 nats about s." in said
@@ -149,14 +144,12 @@ def test_kinds_and_missing_cells(run: Run, people: Fake) -> None:
 
 
 def test_a_quantity(run: Run, people: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
-    nan = math.nan
-    probe = Probe("linear", nan, nan, 0.02, nan, (), (), 0.36, 8.0)
-    found = replace(FOUND, name="age", entropy=nan, majority=nan, chance=0.0, classes=(), probes=(probe,))
-    label = Label("pay", nan, 0.2, (probe,), nan, 0.0)
+    found = made_quantity(0.36, 0.25, 0.01)
+    label = Label(name="pay", entropy=math.nan, shared=0.2, probes=found.probes, majority=math.nan, chance=0.0)
     monkeypatch.setattr(leakage, "audit", lambda **_: replace(found, label=label))
     said = " ".join(run("audit", "people.csv", "--private", "age").stdout.split())
-    assert "linear 36.0% 2.0% 8.00" in said
-    assert "without features 0.0% 10.0" in said
+    assert "linear 36.0% 1.0% 1.00" in said
+    assert "without features 0.0% 1.25" in said
     assert "pay: linear explains 36.0% of the variance. The labels alone tell 0.200 nats about age." in said
     assert "An attacker who sees the features explains 36 % of the variance of age." in said
 
@@ -233,9 +226,3 @@ def test_what_an_audit_refuses(run: Run, fake: Fake, error: Exception, expected:
     assert result.exit_code == 2
     assert result.stderr.strip() == expected
     assert not Path("features-audit.html").exists()
-
-
-def test_help_says_which_rows(run: Run) -> None:
-    text = " ".join(run("audit", "--help").stdout.split())
-    assert "Use rows that the encoder was not trained on" in text
-    assert "infoknife audit features.npz --private sex" in text

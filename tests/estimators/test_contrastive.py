@@ -9,7 +9,7 @@ from torch import Tensor
 from infoknife import fit
 from infoknife.estimators import critics
 from infoknife.estimators.contrastive import MINE, NWJ, SMILE, TUBA, Contrastive, InfoNCE
-from infoknife.tasks.gaussian_pair import GaussianPair
+from infoknife.tasks import GaussianPair
 
 ALL: list[type[Contrastive]] = [MINE, NWJ, TUBA, InfoNCE, SMILE]
 CRITICS = ["concatenated", "separable"]

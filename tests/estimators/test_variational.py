@@ -11,7 +11,7 @@ from infoknife import Regularizer, fit
 from infoknife.estimators import critics
 from infoknife.estimators.base import MutualInformation
 from infoknife.estimators.variational import CLUB, VUB, Adversary, CLUBSample, L1Out
-from infoknife.tasks.gaussian_pair import GaussianPair
+from infoknife.tasks import GaussianPair
 
 CONTINUOUS: list[type[MutualInformation]] = [CLUB, CLUBSample, L1Out, VUB]
 ALL: list[type[MutualInformation]] = [*CONTINUOUS, Adversary]

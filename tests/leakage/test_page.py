@@ -4,7 +4,7 @@ from html import escape
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
-from infoknife.leakage.picture import Mark, bars, number
+from infoknife.leakage.page import Mark, bars, number
 from tests.leakage.conftest import Leaky
 
 VOID = {"meta"}
@@ -45,6 +45,7 @@ def test_page_says_what_was_found(leaky: Leaky) -> None:
     assert "What the features are good for" in text
     for note in leaky.found.notes:
         assert escape(note) in text
+    assert "if no more than this leaks (Fano)" in text
     assert "What the features are good for" not in replace(leaky.found, label=None).to_html()
 
 

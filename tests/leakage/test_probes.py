@@ -1,15 +1,17 @@
 import math
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import Executor
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import norm
+from threadpoolctl import threadpool_info
 
 from infoknife.leakage import probes
-from infoknife.leakage.probes import KINDS, Held, attacks
+from infoknife.leakage.probes import KINDS, Held, attacks, workers
 from infoknife.leakage.rows import Attribute, Floats, Quantity, Target
-from infoknife.leakage.workers import workers
 
 
 def silent(part: float, words: str) -> None:
@@ -52,6 +54,19 @@ def test_a_rare_class_counts_as_much_as_another(pool: Executor, monkeypatch: pyt
     assert probe.recalls == pytest.approx((norm.cdf(1), norm.cdf(1)), abs=0.08)
 
 
+def test_inner_folds_choose_the_settings(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sklearn.dummy import DummyClassifier
+    from sklearn.linear_model import LogisticRegression
+
+    makers = (DummyClassifier, LogisticRegression, DummyClassifier)
+    grid = tuple({"which": i} for i in range(3))
+    kind = probes.ProbeKind("any", "any", grid, lambda settings, scene: makers[int(settings["which"])]())
+    monkeypatch.setattr(probes, "KINDS", (kind,))
+    z, s = rows(150)
+    ((probe, _),) = attacks(z, s, pool, folds=3, seed=0, on_progress=silent)
+    assert probe.settings == ({"which": 1},) * 3
+
+
 def test_the_same_seed_gives_the_same(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
     z, s = rows(150)
     first, second = (attack(z, s, pool, (0, 1, 2, 3), monkeypatch) for _ in range(2))
@@ -71,6 +86,7 @@ def test_many_rows_are_thinned_by_class() -> None:
     assert np.bincount(s[kept]).tolist() == [900, 99, 10]
     assert len(set(kept.tolist())) == len(kept)
     assert probes._some(np.arange(10), s, 1000, seed=0).tolist() == list(range(10))
+    assert len(probes._some(np.arange(1000), np.linspace(0, 1, 1000), 100, seed=0)) == 100
 
 
 def test_more_rows_than_a_probe_learns_from_are_all_judged(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,8 +101,12 @@ def test_temperature_mends_what_is_too_sure() -> None:
     generator = np.random.default_rng(0)
     codes = (generator.random(4000) < 0.7).astype(np.int64)
     sure = np.log(np.tile([0.01, 0.99], (4000, 1)))
-    losses = [probes._loss(sure, codes, t) for t in probes.TEMPERATURES]
-    best = probes.TEMPERATURES[int(np.argmin(losses))]
+
+    class Sure:
+        def predict_proba(self, z: Floats) -> Floats:
+            return np.exp(sure)
+
+    best = math.exp(probes._cross_entropy(Sure(), sure, codes)["log_temperature"])
     assert np.exp(probes._scaled(sure[:1], best))[0, 1] == pytest.approx(0.7, abs=0.03)
 
 
@@ -111,5 +131,21 @@ def test_regressors_find_curves_and_nothing_in_noise(pool: Executor, monkeypatch
     assert all(abs(one.probe.r2) < 0.06 for one in attack(z, noise, pool, (0, 2), monkeypatch))
 
 
-def test_many_rows_of_a_quantity_are_thinned() -> None:
-    assert len(probes._some(np.arange(1000), np.linspace(0, 1, 1000), 100, seed=0)) == 100
+def threads() -> set[int]:
+    return {library["num_threads"] for library in threadpool_info()}
+
+
+def test_fits_have_one_thread_each_and_all_is_as_before_afterwards() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        outside, filters = threads(), list(warnings.filters)
+        with workers() as pool:
+            assert pool._max_workers == 2
+            assert pool.submit(torch.get_num_threads).result() == 1
+            assert pool.submit(threads).result() == {1}
+            pool.submit(warnings.warn, "few iterations").result()
+            assert list(pool.map(np.square, range(5))) == [0, 1, 4, 9, 16]
+        assert (threads(), torch.get_num_threads(), list(warnings.filters)) == (outside, 2, filters)
+    finally:
+        torch.set_num_threads(before)

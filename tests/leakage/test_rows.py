@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import torch
 
-from infoknife.leakage.rows import Attribute, Features, Quantity, find_identifier, listed, read_rows, reasons
+from infoknife.leakage.rows import Attribute, AuditedFeatures, Quantity, find_identifier, listed, read_rows, reasons
 
 Z = np.arange(40.0).reshape(20, 2)
 S = np.array([0, 1] * 10)
@@ -20,7 +20,10 @@ def private(s: Any, **options: Any) -> Any:
     return read_rows(z, s, **options).private
 
 
-@pytest.mark.parametrize("make", [np.asarray, torch.tensor, pd.DataFrame, pl.DataFrame, lambda z: z.tolist()])
+@pytest.mark.parametrize(
+    "make",
+    [np.asarray, lambda z: torch.tensor(z, requires_grad=True), pd.DataFrame, pl.DataFrame, lambda z: z.tolist()],
+)
 def test_features_of_any_kind(make: type) -> None:
     found = read_rows(make(Z), S).features
     assert np.array_equal(np.stack([*found.columns.values()], 1), Z)
@@ -79,30 +82,20 @@ def test_numbers_with_many_values_are_a_quantity() -> None:
         private(["a", "b"] * 10, discrete=False)
 
 
-def test_frequencies() -> None:
-    found = private(["a"] * 15 + ["b"] * 5)
-    assert found.counts.tolist() == [15, 5]
-    assert (found.classes, found.majority) == (("a", "b"), 0.75)
-
-
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ([f"n{i}" for i in range(20)], "s has 20 different values in 20 rows; expected classes that repeat"),
-        (["a"] * 17 + ["b"] * 3, "s has 3 rows of class 'b'; expected at least 5, one for each fold"),
-        (["a"] * 19 + ["b"], "s has 1 row of class 'b'"),
-        (["a"] * 20, "s is constant; expected at least two values"),
-        (np.stack([S, S], 1), "s has 2 columns; expected one"),
-        (S[:15], "s has 15 rows; expected 20, as many as the features"),
-        ([None] + ["a", "b"] * 9 + ["a"], "s has missing values in 1 of 20 rows"),
+        ([f"n{i}" for i in range(20)], "s has 20 different values"),
+        (["a"] * 17 + ["b"] * 3, "s has 3 rows of class 'b'"),
+        (["a"] * 20, "s is constant"),
+        (np.stack([S, S], 1), "s has 2 columns"),
+        (S[:15], "s has 15 rows"),
+        ([None] + ["a", "b"] * 9 + ["a"], "s has missing values"),
     ],
 )
 def test_wrong_classes(values: object, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         read_rows(Z, values, least=5)
-
-
-def test_a_name_is_in_the_message() -> None:
     with pytest.raises(ValueError, match="sex is constant"):
         read_rows(Z, ["a"] * 20, names=("sex", "y"))
 
@@ -146,18 +139,14 @@ def test_missing_values() -> None:
     assert len(read_rows(gaps, s, missing="drop").features.columns["x"]) == 59  # a gap in what is left out is no gap
 
 
-def test_gradients_are_left_behind() -> None:
-    assert len(read_rows(torch.from_numpy(Z).requires_grad_(), S).features.columns) == 2
-
-
 def test_one_row_cannot_hide_the_others() -> None:
     x = RNG.normal(size=200)
     x[7] = 1e12
-    found = Features({"x": x}, {}).encoded()[:, 0]
+    found = AuditedFeatures({"x": x}, {}).encoded()[:, 0]
     assert np.corrcoef(np.delete(found, 7), np.delete(x, 7))[0, 1] > 0.999
     assert np.abs(found).max() < 6
     for scale in (1e-200, 1e200):
-        encoded = Features({"x": x[:7] * scale}, {}).encoded()
+        encoded = AuditedFeatures({"x": x[:7] * scale}, {}).encoded()
         assert encoded.std() == pytest.approx(1)
 
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -22,14 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["audit"]
 
 ARRAY = "z"  # the features of an NPZ file, if it has an array of that name
-
-
-class Missing(StrEnum):
-    """What becomes of cells without a value."""
-
-    ERROR = "error"
-    DROP = "drop"
-    CATEGORY = "category"
 
 
 class Choice(NamedTuple):
@@ -58,9 +49,9 @@ def audit(
     decimal: options.Decimal = None,
     encoding: options.Encoding = None,
     missing: Annotated[
-        Missing,
+        options.Missing,
         options.measuring_option("--missing", "Cells without a value: refuse, drop rows, or a class of their own."),
-    ] = Missing.ERROR,
+    ] = options.Missing.ERROR,
     folds: Annotated[int, options.measuring_option("--folds", "Outer folds.", min=3, metavar="N")] = 5,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
@@ -244,12 +235,12 @@ def _classes_table(found: "Audit") -> "Table":
         numbers = f"{one.accuracy:.3f}", f"{one.balanced_accuracy:.3f}", f"{one.stderr:.3f}"
         table.add_row(one.name, *numbers, f"{max(one.information, 0.0):.3f}")
     table.add_row("without features", f"{found.majority:.3f}", f"{found.chance:.3f}", "", "0.000")
-    table.add_row("Fano's ceiling", f"{found.allowed.upper:.3f}", "", "", "")
+    table.add_row("Fano, if no more leaks", f"{found.allowed.upper:.3f}", "", "", "")
     return table
 
 
 def _quantity_table(found: "Audit") -> "Table":
-    from infoknife.leakage.picture import number
+    from infoknife.leakage.page import number
 
     table = _table(found, "variance explained", "±", "typical error")
     for one in found.probes:

@@ -1,8 +1,7 @@
 """``infoknife demo``: learn a picture and a few known entropies, and show how well it went."""
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from torch import nn
 
-    from infoknife.cli.cases import Case, Effort, Result
+    from infoknife.demo import Budget, Case, Result
 
 __all__ = ["demo"]
 
@@ -30,16 +29,18 @@ def demo(
     are estimated on fresh samples and compared with the truth.
     """
     require_matplotlib("demo")
-    from infoknife.cli import cases, drawing, figures, page
+    from infoknife import demo as room
 
-    _prepare(out, ["index.html", *figures.FILES])
-    effort, picture = (cases.QUICK if quick else cases.FULL), drawing.knife()
-    with _one_thread():
-        results = _measure(cases.cases(picture), effort, seed)
-        figures.write(out, figures.Scene.of(picture, results, seed))
-    command = f"infoknife demo --seed {seed}" + (" --quick" if quick else "")
-    (out / "index.html").write_text(page.html(results, effort, seed, command), encoding="utf-8")
-    _print(results, out)
+    _prepare(out, room.FILES)
+    results = _show(out, room.QUICK if quick else room.FULL, seed)
+
+    from rich.console import Console
+
+    console = Console()
+    console.print(_table(results))
+    console.print("Estimates come from fresh samples; in expectation they are upper bounds.", style="dim")
+    typer.echo(f"Page:    {out / 'index.html'}")
+    typer.echo(f"Figures: {out / '*.png'}")
 
 
 def _prepare(folder: Path, names: Iterable[str]) -> None:
@@ -55,49 +56,26 @@ def _prepare(folder: Path, names: Iterable[str]) -> None:
         raise cannot_write("demo", error, folder) from None
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Products this small gain nothing from more threads, and lose much where cores are shared."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _measure(cases: "Sequence[Case]", effort: "Effort", seed: int) -> "list[Result]":
-    """Measure every case, with a bar for each on stderr."""
+def _show(out: Path, budget: "Budget", seed: int) -> "list[Result]":
+    """Run the demo, with a bar on stderr for every case."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from infoknife.cli.cases import measure, steps
+    from infoknife.demo import show, steps
 
     texts = TextColumn("{task.description}"), TextColumn("{task.fields[loss]}")
     columns = SpinnerColumn(finished_text="✓"), texts[0], BarColumn(24), texts[1], TimeElapsedColumn()
-    results = []
     with Progress(*columns, console=Console(stderr=True), redirect_stdout=False) as progress:
-        for case in cases:
-            bar = progress.add_task(case.title, total=steps(case, effort) + 1, loss="")
 
-            def callback(step: int, loss: float, module: "nn.Module", bar: int = bar) -> None:
-                progress.update(bar, completed=step, loss=f"{loss:8.3f} nats")  # type: ignore[arg-type]
+        def watch(case: "Case") -> "tuple[Callable[[int, float, nn.Module], None], Callable[[Result], None]]":
+            bar = progress.add_task(case.title, total=steps(case, budget) + 1, loss="")
 
-            results.append(measure(case, effort, seed, callback))
-            progress.update(bar, advance=1, loss=f"{results[-1].estimate:8.3f} nats")
-    return results
+            def on_step(step: int, loss: float, module: "nn.Module") -> None:
+                progress.update(bar, completed=step, loss=f"{loss:8.3f} nats")
 
+            return on_step, lambda result: progress.update(bar, advance=1, loss=f"{result.estimate:8.3f} nats")
 
-def _print(results: "Sequence[Result]", out: Path) -> None:
-    from rich.console import Console
-
-    console = Console()
-    console.print(_table(results))
-    console.print("Estimates come from fresh samples; in expectation they are upper bounds.", style="dim")
-    typer.echo(f"Page:    {out / 'index.html'}")
-    typer.echo(f"Figures: {out / '*.png'}")
+        return show(out, budget, seed, watch)
 
 
 def _table(results: "Sequence[Result]") -> "Table":

@@ -25,7 +25,7 @@ MORE = (
 )
 
 
-class Kind(StrEnum):
+class TruthKind(StrEnum):
     """What a task has a truth of."""
 
     ENTROPY = "entropy"
@@ -34,7 +34,7 @@ class Kind(StrEnum):
 
 def tasks(
     pattern: Annotated[str, typer.Argument(help="A name, a part of names, or a pattern as `*-20x20-*`.")] = "",
-    kind: Annotated[Kind | None, typer.Option(help="Only entropies, or only mutual informations.")] = None,
+    kind: Annotated[TruthKind | None, typer.Option(help="Only entropies, or only mutual informations.")] = None,
 ) -> None:
     """List the distributions with known truth, in nats; with the name of one, all about it."""
     from rich.console import Console
@@ -76,18 +76,16 @@ def matching(names: Iterable[str], pattern: str) -> list[str]:
     raise ValueError(f"no task matches {pattern!r}; the closest are {', '.join(close)}")
 
 
-def _kind(task: "Task") -> Kind:
+def _kind(task: "Task") -> TruthKind:
     from infoknife.tasks import EntropyTask
 
-    return Kind.ENTROPY if isinstance(task, EntropyTask) else Kind.MI
+    return TruthKind.ENTROPY if isinstance(task, EntropyTask) else TruthKind.MI
 
 
 def _with_truths(found: "list[Task]") -> "list[tuple[Task, float]]":
     """Work the truths out, with a bar on stderr where it takes its time."""
     from rich.console import Console
     from rich.progress import Progress
-
-    from infoknife.paper.experiments.bench import truth_of
 
     console, begin = Console(stderr=True), time.monotonic()
     progress = Progress(console=console, transient=True, redirect_stdout=False, disable=not console.is_terminal)
@@ -97,7 +95,7 @@ def _with_truths(found: "list[Task]") -> "list[tuple[Task, float]]":
         for task in found:
             if not progress.live.is_started and time.monotonic() - begin > PATIENCE:
                 progress.start()
-            results.append((task, truth_of(task)))
+            results.append((task, task.truth()))
             progress.advance(bar)
     finally:
         progress.stop()
@@ -136,16 +134,14 @@ def _line(task: "Task", truth: float) -> str:
 
 
 def _symbol(task: "Task") -> str:
-    return "h(X)" if _kind(task) is Kind.ENTROPY else "I(X;Y)"
+    return "h(X)" if _kind(task) is TruthKind.ENTROPY else "I(X;Y)"
 
 
 def _about(task: "Task") -> Iterator[str]:
-    from infoknife.paper.experiments.bench import truth_of
-
     yield task.name
     yield f"  {task.description}"
     sure = f"error below {task.error:.1e}" if task.error else "in closed form"
-    yield f"  {_symbol(task)} = {truth_of(task):.6f} nats, {sure}"
+    yield f"  {_symbol(task)} = {task.truth():.6f} nats, {sure}"
     if task.parameter:
         yield f"  d {_symbol(task)} / d {task.parameter} = {task.gradient():.6f}"
     else:

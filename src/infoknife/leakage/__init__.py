@@ -1,11 +1,18 @@
 """The leakage audit: what features tell about a private attribute, and what an attacker can do with it."""
 
 from infoknife.leakage.audit import audit
-from infoknife.leakage.fano import accuracy_ceiling, least_error
 from infoknife.leakage.probes import Probe
-from infoknife.leakage.result import Allowed, Audit, ClassLeak, Label
+from infoknife.leakage.result import (
+    Allowed,
+    Audit,
+    ClassLeak,
+    Grade,
+    Label,
+    Predictability,
+    accuracy_ceiling,
+    least_error,
+)
 from infoknife.leakage.rows import find_identifier
-from infoknife.leakage.verdict import Grade
 
 __all__ = [
     "Allowed",
@@ -13,6 +20,7 @@ __all__ = [
     "ClassLeak",
     "Grade",
     "Label",
+    "Predictability",
     "Probe",
     "accuracy_ceiling",
     "audit",

@@ -8,13 +8,10 @@ import numpy as np
 
 from infoknife.inputs import check_whole
 from infoknife.leakage.information import combined, measured, shared
-from infoknife.leakage.probes import TRAINING, Matrix, Probe, Progress, attacks, require_sklearn
+from infoknife.leakage.probes import TRAINING, Matrix, Probe, Progress, attacks, require_sklearn, workers
 from infoknife.leakage.result import Audit, ClassLeak, Label
 from infoknife.leakage.rows import Attribute, Target, read_rows
-from infoknife.leakage.workers import workers
 from infoknife.measure.columns import Missing
-
-__all__ = ["audit"]
 
 MIN_FOLDS = 3
 MAX_SEED = 2**32 - 2  # scikit-learn takes one more, for the inner folds
@@ -36,8 +33,9 @@ def audit(
 
     $I(Z; S)$ is measured on held-out rows. Four kinds of probes (linear, a network, kernels, boosted trees) learn to
     predict s from z by nested cross-validation: inner folds choose their settings, outer folds judge them. If s has
-    classes, the probes are judged by their balanced accuracy, and Fano's inequality says what accuracy the information
-    allows at most. If s is a quantity, such as an age, they are judged by the part of its variance that they explain.
+    classes, the probes are judged by their balanced accuracy, and Fano's inequality says what accuracy is possible at
+    most, if no more leaks than was found. If s is a quantity, such as an age, they are judged by the part of its
+    variance that they explain.
 
     **Pass rows that the encoder was not trained on.** On its training rows an encoder may hide, or show, what it does
     not on others; an attacker sees others.
@@ -99,7 +97,14 @@ def audit(
 def _useful(z: Matrix, s: Target, y: Target, pool: Executor, *, folds: int, seed: int, on_progress: Progress) -> Label:
     """What the features tell about the label, and the label about the attribute."""
     probes = tuple(one.probe for one in attacks(z, y, pool, folds=folds, seed=seed, on_progress=on_progress))
-    return Label(y.name, y.entropy, shared(y, s, seed=seed), probes, y.majority, y.chance)
+    return Label(
+        name=y.name,
+        entropy=y.entropy,
+        shared=shared(y, s, seed=seed),
+        probes=probes,
+        majority=y.majority,
+        chance=y.chance,
+    )
 
 
 def _classes(s: Target, pointwise: Any, strongest: Probe) -> tuple[ClassLeak, ...]:

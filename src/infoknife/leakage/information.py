@@ -21,8 +21,6 @@ from infoknife.measure.relations import without_dependent
 from infoknife.measure.stacking import stacked, weights
 from infoknife.measure.table import read_table
 
-__all__ = ["combined", "measured", "shared"]
-
 Z_SCORE = 2.0  # standard errors by which an average must be better to be taken as better
 WIDE = 32  # features, from which on only Gaussian densities are quick; the probes see the rest
 MIN_ROWS, RARE = 10, 0.01  # rows, and the part of all, in which a feature must not have its most frequent value

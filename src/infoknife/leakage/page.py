@@ -2,17 +2,15 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from html import escape
+from typing import NamedTuple
 
-from infoknife.leakage.picture import Mark, bars, number, percent, safe
+from infoknife.files import printable
 from infoknife.leakage.probes import KINDS, Probe
-from infoknife.leakage.verdict import Grade
+from infoknife.leakage.result import Audit, Grade, Label, Predictability
 
-if TYPE_CHECKING:
-    from infoknife.leakage.result import Audit, Label
-
-__all__ = ["html"]
-
+LEFT, RIGHT, ROW, HEAD, FOOT = 76, 56, 30, 4, 20  # the picture is 400 wide
+WIDTH = 400 - LEFT - RIGHT
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2933; --soft: #5b6875; --page: #f7f8fa; --card: #fff; --line: #dfe3e8;
   --bar: #86b6e0; --mark: #1f2933; --limit: #c02f12; --found: #b3452e; --calm: #2f6fa8; }
@@ -58,7 +56,7 @@ HELD_OUT = (
 )
 
 
-def html(audit: "Audit") -> str:
+def html(audit: Audit) -> str:
     """Return the whole page."""
     name = safe(audit.name)
     kind = "verdict none" if audit.grade is Grade.NONE else "verdict"
@@ -94,7 +92,7 @@ def html(audit: "Audit") -> str:
 """
 
 
-def _information(audit: "Audit") -> str:
+def _information(audit: Audit) -> str:
     value, (low, high) = audit.information.value, audit.interval()
     rows = [(f"I(features; {audit.name})", "not measured" if math.isnan(value) else f"{value:.3f}")]
     if math.isfinite(low):
@@ -102,16 +100,16 @@ def _information(audit: "Audit") -> str:
     if not audit.is_quantity:
         rows += [
             (f"H({audit.name}), all there is to know", f"{audit.entropy:.3f}"),
-            ("highest accuracy that any attacker can have (Fano)", percent(audit.allowed.value)),
+            ("highest accuracy of any attacker, if no more than this leaks (Fano)", percent(audit.allowed.value)),
             ("the same at the upper end of the interval", percent(audit.allowed.upper)),
         ]
     return _table(("nats" if audit.is_quantity else "nats, unless stated otherwise", ""), rows)
 
 
-def _attacks(audit: "Audit") -> str:
+def _attacks(audit: Audit) -> str:
     accuracy = [(probe.name, probe.accuracy, 0.0) for probe in audit.probes]
     balanced = [(probe.name, probe.balanced_accuracy, probe.stderr) for probe in audit.probes]
-    limit = Mark("limit", "Fano's ceiling", audit.allowed.upper)
+    limit = Mark("limit", "Fano, if no more leaks", audit.allowed.upper)
     figures = (
         _figure(bars(accuracy, (Mark("mark", "largest class", audit.majority), limit)), "Accuracy over all rows."),
         _figure(bars(balanced, (Mark("mark", "chance", audit.chance),)), "Balanced accuracy: the mean over classes."),
@@ -119,7 +117,7 @@ def _attacks(audit: "Audit") -> str:
     return f'<div class="pair">{"".join(figures)}</div>\n<p></p>\n{_probes(audit.probes)}'
 
 
-def _variances(result: "Audit | Label") -> str:
+def _variances(result: Predictability) -> str:
     """What regressors explain of a quantity."""
     explained = [(probe.name, max(probe.r2, 0.0), probe.stderr) for probe in result.probes]
     picture = _figure(bars(explained, ()), f"The part of the variance of {safe(result.name)} that a probe explains.")
@@ -147,7 +145,7 @@ def _probes(probes: Sequence[Probe]) -> str:
     return _table(head, rows)
 
 
-def _classes(audit: "Audit") -> str:
+def _classes(audit: Audit) -> str:
     if audit.is_quantity:
         return ""
     rows = [(one.name, f"{one.rows:,}", f"{one.leakage:.3f}", percent(one.recall)) for one in audit.classes]
@@ -157,7 +155,7 @@ def _classes(audit: "Audit") -> str:
 {_table(("class", "rows", "leakage", "named correctly"), rows)}"""
 
 
-def _label(label: "Label", audit: "Audit") -> str:
+def _label(label: Label, audit: Audit) -> str:
     name, private = safe(label.name), safe(audit.name)
     if label.is_quantity:
         what, picture = f"The same kinds of probes predict the label {name}.", _variances(label)
@@ -172,7 +170,7 @@ cannot leak less than that.</p>
 {picture}"""
 
 
-def _notes(audit: "Audit") -> str:
+def _notes(audit: Audit) -> str:
     facts = [f"{audit.rows:,} rows. {HELD_OUT}"]
     if audit.is_quantity:
         facts += [
@@ -187,7 +185,9 @@ def _notes(audit: "Audit") -> str:
             f"features reaches {percent(audit.chance)}; always naming the largest class is right for "
             f"{percent(audit.majority)} of the rows.",
             "The nats of a probe are H minus its held-out cross-entropy: a lower bound of the information, in "
-            "expectation. A stronger attacker than these four may reach more, up to Fano's ceiling.",
+            "expectation. A stronger attacker than these four may reach more.",
+            "Fano's inequality speaks of the information that was found, not of what neither the densities nor the "
+            "probes can see. It is no certificate.",
         ]
     return _list([*facts, *audit.notes])
 
@@ -200,3 +200,84 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     cells = "".join(f"<th>{safe(one)}</th>" for one in head)
     body = "\n".join("<tr>" + "".join(f"<td>{safe(one)}</td>" for one in row) + "</tr>" for row in rows)
     return f'<div class="scroll"><table>\n<thead><tr>{cells}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table></div>'
+
+
+class Mark(NamedTuple):
+    """A line across the bars: how it is drawn (``"mark"`` or ``"limit"``), what it is, and where."""
+
+    style: str
+    words: str
+    at: float
+
+
+def safe(text: str) -> str:
+    r"""Make text from data safe for HTML and SVG.
+
+    Example:
+        >>> safe("<b>\x1b")
+        '&lt;b&gt;\\x1b'
+    """
+    return escape(printable(text))
+
+
+def number(value: float) -> str:
+    """Write a positive number with three digits that count.
+
+    Example:
+        >>> number(9.637), number(12345.6), number(0.0)
+        ('9.64', '12,346', '0')
+    """
+    return f"{value:,.{max(0, 2 - math.floor(math.log10(value)))}f}" if value > 0 else "0"
+
+
+def percent(part: float) -> str:
+    """Write a part of the whole as a percentage.
+
+    Example:
+        >>> percent(0.8)
+        '80.0 %'
+    """
+    return f"{100 * part:.1f} %"
+
+
+def bars(values: Sequence[tuple[str, float, float]], marks: Sequence[Mark]) -> str:
+    """Draw bars with their names, values and two standard errors; an error of 0 is not drawn.
+
+    Example:
+        >>> picture = bars([("linear", 0.8, 0.01)], [Mark("mark", "chance", 0.5)])
+        >>> "80.0 %" in picture, "chance 50.0 %" in picture
+        (True, True)
+    """
+    bottom = HEAD + ROW * len(values)
+    parts = [_bar(HEAD + ROW * i, *one) for i, one in enumerate(values)]
+    parts += [_mark(mark, bottom, bottom + FOOT * i) for i, mark in enumerate(marks)]
+    words = [(name, value) for name, value, _ in values] + [(mark.words, mark.at) for mark in marks]
+    told = safe("; ".join(f"{name} {percent(value)}" for name, value in words))
+    return (
+        f'<svg viewBox="0 0 400 {bottom + FOOT * len(marks) + 4}" role="img" aria-label="{told}">{"".join(parts)}</svg>'
+    )
+
+
+def _bar(top: int, name: str, value: float, stderr: float) -> str:
+    middle, width = top + ROW / 2, WIDTH * _within(value)
+    low, high = (WIDTH * _within(value + sign * 2 * stderr) for sign in (-1, 1))
+    ends = f'<path class="ends" d="M{LEFT + low:.1f} {middle}h{high - low:.1f}"/>' if stderr else ""
+    return (
+        f'<text x="0" y="{middle + 4.5}">{safe(name)}</text>'
+        f'<rect class="rail" x="{LEFT}" y="{top + 5}" width="{WIDTH}" height="{ROW - 10}" rx="3"/>'
+        f'<rect class="bar" x="{LEFT}" y="{top + 5}" width="{width:.1f}" height="{ROW - 10}" rx="3"/>{ends}'
+        f'<text x="400" y="{middle + 4.5}" text-anchor="end">{percent(value)}</text>'
+    )
+
+
+def _within(part: float) -> float:
+    return min(max(part, 0.0), 1.0)
+
+
+def _mark(mark: Mark, bottom: int, line: int) -> str:
+    """The line across the bars, and below them what it means."""
+    return (
+        f'<path class="{mark.style}" d="M{LEFT + WIDTH * _within(mark.at):.1f} {HEAD}V{bottom}"/>'
+        f'<path class="{mark.style}" d="M{LEFT} {line + 11}h18"/>'
+        f'<text class="soft" x="{LEFT + 26}" y="{line + 15.5}">{safe(mark.words)} {percent(mark.at)}</text>'
+    )

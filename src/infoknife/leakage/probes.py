@@ -6,18 +6,19 @@ They need scikit-learn: ``pip install "infoknife[sklearn]"``.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from infoknife.leakage.rows import Attribute, Codes, Floats, Quantity, Target
-
-__all__ = ["KINDS", "Held", "Kind", "Probe", "Progress", "attacks", "require_sklearn"]
 
 Matrix = NDArray[Any]  # features (N, d), in single precision
 Values = Codes | Floats  # codes of classes, or numbers of a quantity (N,)
@@ -42,7 +43,7 @@ class Scene(NamedTuple):
     early: bool
 
 
-class Kind(NamedTuple):
+class ProbeKind(NamedTuple):
     """A kind of probe: its name, what it is in words, settings to choose from, its maker, and words for a quantity."""
 
     name: str
@@ -59,7 +60,7 @@ class Kind(NamedTuple):
 class Job(NamedTuple):
     """A kind of probe, the rows that it learns from, and those that it predicts."""
 
-    kind: Kind
+    kind: ProbeKind
     train: Codes
     test: Codes
 
@@ -175,12 +176,12 @@ def _boosting(settings: Settings, scene: Scene) -> Any:
 
 
 KINDS = (
-    Kind(
+    ProbeKind(
         "linear", "logistic regression", tuple({"C": C} for C in (1e-3, 1e-2, 1e-1, 10.0)), _linear, "ridge regression"
     ),
-    Kind("network", "a network with one hidden layer", tuple({"alpha": a} for a in (0.1, 3.0)), _network),
-    Kind("kernel", "Gaussian kernels on landmarks", tuple({"width": w} for w in (0.25, 1.0, 4.0)), _kernel),
-    Kind("boosting", "gradient-boosted trees", tuple({"leaves": n} for n in (7, 31)), _boosting),
+    ProbeKind("network", "a network with one hidden layer", tuple({"alpha": a} for a in (0.1, 3.0)), _network),
+    ProbeKind("kernel", "Gaussian kernels on landmarks", tuple({"width": w} for w in (0.25, 1.0, 4.0)), _kernel),
+    ProbeKind("boosting", "gradient-boosted trees", tuple({"leaves": n} for n in (7, 31)), _boosting),
 )
 
 
@@ -216,10 +217,10 @@ def _predicted(z: Matrix, s: Values, seed: int, job: Job) -> tuple[Floats, Setti
     kind, train, test = job
     few = _some(train, s, CHOOSING, seed)
     settings, temperature = _choose(kind, z[few], s[few], seed)
-    predict = _fitted(kind, settings, z[train], s[train], seed)
+    model = _model(kind, settings, s[train], z.shape[1], seed).fit(z[train], s[train])
     if _is_quantity(s):
-        return predict(z[test]), settings
-    return _tempered(predict(z[test]), temperature, np.bincount(s[train])), settings
+        return np.clip(model.predict(z[test]), s[train].min(), s[train].max())[:, None], settings
+    return _tempered(_log_probs(model, z[test]), temperature, np.bincount(s[train])), settings
 
 
 def _scored(name: str, log_probs: Floats, s: Attribute, settings: tuple[Settings, ...]) -> Held:
@@ -238,8 +239,8 @@ def _scored(name: str, log_probs: Floats, s: Attribute, settings: tuple[Settings
 
 def _explained(name: str, predicted: Floats, s: Quantity, settings: tuple[Settings, ...]) -> Held:
     r"""What held-out predictions (N, 1) of a standardised quantity are worth: $R^2$, with the error of a ratio."""
-    total = np.square((s.values - s.values.mean()) / s.values.std())
-    missed = np.square((s.values - s.values.mean()) / s.values.std() - predicted[:, 0])
+    standard = (s.values - s.values.mean()) / s.values.std()
+    total, missed = np.square(standard), np.square(standard - predicted[:, 0])
     r2 = 1 - float(missed.mean())
     stderr = math.hypot(float((missed - (1 - r2) * total).std()) / math.sqrt(len(total)), 1 / len(total))
     error = float(s.values.std()) * math.sqrt(1 - r2)
@@ -247,34 +248,50 @@ def _explained(name: str, predicted: Floats, s: Quantity, settings: tuple[Settin
     return Held(probe, np.full(len(total), math.nan))
 
 
-def _choose(kind: Kind, z: Matrix, s: Values, seed: int) -> tuple[Settings, float]:
+def _choose(kind: ProbeKind, z: Matrix, s: Values, seed: int) -> tuple[Settings, float]:
     """The settings and the temperature that predict inner held-out rows best."""
-    best = (math.inf, kind.grid[0], 1.0)
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import Pipeline
+
     inner = list(_folds(s, INNER, seed + 1))
-    for settings in kind.grid:
-        held = [(_fitted(kind, settings, z[train], s[train], seed)(z[test]), s[test]) for train, test in inner]
-        predicted, truth = (np.concatenate(part) for part in zip(*held, strict=True))
-        if _is_quantity(s):
-            best = min(best, (float(np.square(predicted[:, 0] - truth).mean()), settings, 1.0), key=lambda one: one[0])
-            continue
-        losses = [_loss(predicted, truth, t) for t in TEMPERATURES]
-        i = int(np.argmin(losses))
-        best = min(best, (losses[i], settings, float(TEMPERATURES[i])), key=lambda one: one[0])
-    return best[1], best[2]
+    models = [_model(kind, settings, s[inner[0][0]], z.shape[1], seed) for settings in kind.grid]
+    search = GridSearchCV(
+        Pipeline([("probe", models[0])]),
+        {"probe": models},
+        scoring=_squared_error if _is_quantity(s) else _cross_entropy,
+        refit=False,
+        cv=inner,
+        error_score="raise",
+    )
+    results = search.fit(z, s).cv_results_
+    best = int(np.argmax(results["mean_test_score"]))
+    return kind.grid[best], math.exp(results["mean_test_log_temperature"][best])
 
 
-def _fitted(kind: Kind, settings: Settings, z: Matrix, s: Values, seed: int) -> Callable[[Matrix], Floats]:
-    """What predicts rows after a fit to others: log-probabilities (n, K), or numbers (n, 1) within the range seen."""
+def _model(kind: ProbeKind, settings: Settings, s: Values, dim: int, seed: int) -> Any:
+    """A probe on standardised features, for training rows with these targets."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     counts = np.zeros(0, dtype=np.int64) if _is_quantity(s) else np.bincount(s)
     early = bool(counts.min() >= EARLY) if len(counts) else len(s) >= ENOUGH
-    scene = Scene(len(z), z.shape[1], len(counts), seed, early)
-    model = make_pipeline(StandardScaler(), kind.make(settings, scene)).fit(z, s)
-    if not len(counts):
-        return lambda rows: np.clip(model.predict(rows), s.min(), s.max())[:, None]
-    return lambda rows: np.log(np.clip(model.predict_proba(rows), 1e-12, None))
+    return make_pipeline(StandardScaler(), kind.make(settings, Scene(len(s), dim, len(counts), seed, early)))
+
+
+def _log_probs(model: Any, z: Matrix) -> Floats:
+    return np.log(np.clip(model.predict_proba(z), 1e-12, None))
+
+
+def _squared_error(model: Any, z: Matrix, s: Floats) -> dict[str, float]:
+    return {"score": -float(np.square(model.predict(z) - s).mean()), "log_temperature": 0.0}
+
+
+def _cross_entropy(model: Any, z: Matrix, s: Codes) -> dict[str, float]:
+    """What log-probabilities are worth at the best temperature, and that temperature."""
+    log_probs = _log_probs(model, z)
+    losses = [_loss(log_probs, s, t) for t in TEMPERATURES]
+    best = int(np.argmin(losses))
+    return {"score": -losses[best], "log_temperature": math.log(TEMPERATURES[best])}
 
 
 def _is_quantity(s: Values) -> bool:
@@ -315,3 +332,24 @@ def _some(rows: Codes, s: Values, most: int, seed: int) -> Codes:
         mine = order[s[order] == code]
         kept.append(mine[: max(EARLY, math.ceil(len(mine) * most / len(rows)))])
     return np.sort(np.concatenate(kept))
+
+
+@contextmanager
+def workers() -> Iterator[ThreadPoolExecutor]:
+    """Yield a pool of as many threads as torch has, in which no library starts threads of its own, and none warns.
+
+    Threads within a fit wait for each other. Where the machine has other work they wait long.
+    """
+    from threadpoolctl import threadpool_limits
+
+    count = torch.get_num_threads()
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore")  # held-out rows judge what few iterations reach
+        with ThreadPoolExecutor(count, initializer=_alone, initargs=(threadpool_limits,)) as pool:
+            yield pool
+
+
+def _alone(limit: Any) -> None:
+    """Limit OpenMP in this thread; torch must have set its own limit before."""
+    torch.get_num_threads()
+    limit(1, "openmp")

@@ -14,20 +14,6 @@ from infoknife.measure.columns import Missing, Values, discard_missing, read_arg
 from infoknife.measure.kinds import pull_in_outliers
 from infoknife.measure.table import read_table
 
-__all__ = [
-    "Attribute",
-    "Codes",
-    "Features",
-    "Floats",
-    "Quantity",
-    "Rows",
-    "Target",
-    "find_identifier",
-    "listed",
-    "read_rows",
-    "reasons",
-]
-
 MAX_CLASSES = 20  # different numbers, or of few rows different texts, that may be classes
 NEARLY_ALL = 0.95  # of the rows: so many different values belong to an identifier, if its name says so
 IDENTIFIERS = {"id", "ids", "idx", "index", "uuid", "guid", "key", "rowid"}
@@ -115,7 +101,7 @@ class Quantity(NamedTuple):
 Target = Attribute | Quantity
 
 
-class Features(NamedTuple):
+class AuditedFeatures(NamedTuple):
     """The features that are audited.
 
     Args:
@@ -132,17 +118,17 @@ class Features(NamedTuple):
         Outliers are moved next to the other values, so that a single row cannot hide all others.
 
         Example:
-            >>> Features({"pet": np.array(["cat", "dog", "cow"], dtype=object)}, {}).encoded().shape
+            >>> AuditedFeatures({"pet": np.array(["cat", "dog", "cow"], dtype=object)}, {}).encoded().shape
             (3, 3)
         """
         parts = [_one_hot(data) if data.dtype.kind == "O" else _standard(data) for data in self.columns.values()]
         return np.concatenate(parts, 1, dtype=np.float32)
 
 
-class Rows(NamedTuple):
+class AuditedRows(NamedTuple):
     """Everything that is audited: features, the private attribute, the label if there is one, and notes."""
 
-    features: Features
+    features: AuditedFeatures
     private: Target
     label: Target | None
     notes: list[str]
@@ -157,11 +143,11 @@ def read_rows(
     discrete: bool | None = None,
     missing: Missing = "error",
     least: int = 3,
-) -> Rows:
+) -> AuditedRows:
     """Check the rows of an audit.
 
     Args:
-        z: Features: an array or tensor (N,) or (N, d), a frame, or a dictionary of columns.
+        z: AuditedFeatures: an array or tensor (N,) or (N, d), a frame, or a dictionary of columns.
         s: The private attribute, one value per row.
         y: The label, one value per row.
         names: What s and y are called; without it the names of columns, if they have one.
@@ -195,8 +181,8 @@ def read_rows(
     notes += [f"{one.name} looks like an identifier: {why}" for one in used if (why := _named_identifier(one))]
     found = [_target(one, discrete if one.argument == "s" else None, least) for one in kept[len(kept) - len(targets) :]]
     notes += [note for _, notes_of in found for note in notes_of]
-    features = Features({one.name: one.data for one in used}, left_out)
-    return Rows(features, found[0][0], found[1][0] if y is not None else None, notes)
+    features = AuditedFeatures({one.name: one.data for one in used}, left_out)
+    return AuditedRows(features, found[0][0], found[1][0] if y is not None else None, notes)
 
 
 def find_identifier(name: str, values: NDArray[Any]) -> str:

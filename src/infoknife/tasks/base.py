@@ -1,15 +1,20 @@
 """A task is a named, configured distribution that knows its truth; no estimator has a part in it."""
 
 import dataclasses
+import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import torch
 from torch import Tensor
 
-__all__ = ["STEP", "Seed", "Task", "by_blocks", "cast", "normals", "uniforms"]
+from infoknife.inputs import class_codes, matrix
+from infoknife.tasks import checks
+from infoknife.tasks.integration import Certified
 
 Seed = int | torch.Generator
 
@@ -23,6 +28,10 @@ class Task(ABC):
 
     ``sample(n, seed)`` draws in float64 and casts, so that the samples of one seed agree to rounding in every
     dtype. ``seed`` is an integer, or a ``torch.Generator`` to go on drawing from, on its device.
+
+    A kind of task is a frozen dataclass of its parameters with a ``formula``, and says in private methods how it is
+    checked (``_check``), how many columns it has (``_dims``), how it is drawn (``_draw``) and what its log-densities
+    are. Its truth is a closed form, or an integral with a bound on its error (``_integral``).
 
     Args:
         name: What the task is called in tables; by default its class with its parameters.
@@ -79,17 +88,19 @@ class Task(ABC):
     @property
     def error(self) -> float:
         """A bound on the error of the truth itself, in nats; 0.0 for closed forms."""
-        return 0.0
+        return 0.0 if self._integral is None else self._integral.error
 
     @abstractmethod
     def sample(self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32) -> Tensor | tuple[Tensor, Tensor]:
         """Draw n independent samples: x, or the pair (x, y)."""
 
-    @abstractmethod
     def batches(
         self, batch_size: int, seed: Seed, *, dtype: torch.dtype = torch.float32
     ) -> Iterator[tuple[Tensor, ...]]:
         """Draw fresh batches without end: ``(x,)``, or ``(x, y)`` for pairs."""
+        source = checks.generator(seed)
+        draws = (self.sample(batch_size, source, dtype=dtype) for _ in itertools.count())
+        return (rows if isinstance(rows, tuple) else (rows,) for rows in draws)
 
     def entropy(self) -> float:
         """h(X) in nats."""
@@ -99,11 +110,15 @@ class Task(ABC):
         """I(X; Y) in nats."""
         raise ValueError(f"{self.name} has no y, so no mutual information; use entropy() or a task with a y")
 
+    def truth(self) -> float:
+        """What the task is about, in nats: h(X), or I(X; Y) of a pair."""
+        return self.entropy() if isinstance(self, EntropyTask) else self.mutual_information()
+
     def gradient(self) -> float:
-        """Derivative of the truth with respect to ``parameter``, in nats a unit of it."""
+        """Derivative of the truth with respect to ``parameter``, in nats per unit of it."""
         raise ValueError(
             f"{self.name} has no parameter to differentiate its truth by; take a task whose `parameter` is "
-            f"not None, such as GaussianPair (rho) or UniformCube (side)"
+            f"not None, such as GaussianPair (rho) or UniformBall (radius)"
         )
 
     @property
@@ -114,6 +129,11 @@ class Task(ABC):
     @abstractmethod
     def _check(self) -> None:
         """Raise where the parameters make no distribution, and bring tensors to float64."""
+
+    @cached_property
+    def _integral(self) -> Certified | None:
+        """The truth where it is an integral, worked out once; ``None`` for closed forms."""
+        return None
 
     def _fields(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "name"}
@@ -131,6 +151,108 @@ class Task(ABC):
         return dataclasses.replace(self, **{self.parameter: getattr(self, self.parameter) + step})
 
 
+class EntropyTask(Task):
+    """A distribution of x alone, with its differential entropy and its log-density, the oracle."""
+
+    def entropy(self) -> float:
+        """h(X) in nats."""
+        assert self._integral is not None, "a task states its entropy in closed form or as an integral"
+        return self._integral.value
+
+    @abstractmethod
+    def _draw(self, n: int, source: torch.Generator) -> Tensor:
+        """Draw x (n, x_dim), float64, on the device of the source."""
+
+    @abstractmethod
+    def _log_prob(self, x: Tensor) -> Tensor:
+        """Log-density (n,) of float64 rows."""
+
+    def sample(self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Draw x (n, x_dim)."""
+        checks.count(n, "n")
+        return _cast(self._draw(n, checks.generator(seed)), dtype)
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Log-density (N,) of x (N, x_dim) in nats; its mean over samples is -h(X)."""
+        return _by_blocks(self._log_prob, matrix(x, "x", dim=self.x_dim))
+
+    def velocity(self, n: int, seed: int, *, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Derivative (n, x_dim) of ``sample(n, seed)`` by ``parameter``, from central differences.
+
+        An estimator's gradient by the parameter is the sum of its gradient by x times this velocity.
+        """
+        ahead, behind = (self._moved(s).sample(n, seed, dtype=torch.float64) for s in (STEP, -STEP))
+        return _cast((ahead - behind) / (2 * STEP), dtype)
+
+
+class PairTask(Task):
+    """A joint distribution of (x, y), with its mutual information and its log-densities, the oracle."""
+
+    def mutual_information(self) -> float:
+        """I(X; Y) in nats."""
+        assert self._integral is not None, "a task states its information in closed form or as an integral"
+        return self._integral.value
+
+    @abstractmethod
+    def _draw(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Draw x (n, x_dim) and y (n, y_dim), float64, or y (n,) classes."""
+
+    @abstractmethod
+    def _log_prob(self, x: Tensor, y: Tensor) -> Tensor:
+        """Joint log-density (n,)."""
+
+    @abstractmethod
+    def _log_prob_x(self, x: Tensor) -> Tensor:
+        """Log-density of x alone (n,)."""
+
+    @abstractmethod
+    def _log_prob_y(self, y: Tensor) -> Tensor:
+        """Log-density or log-probability of y alone (n,)."""
+
+    def sample(self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
+        """Draw x (n, x_dim) and y (n, y_dim); y is (n,) integers where it is a class."""
+        checks.count(n, "n")
+        x, y = self._draw(n, checks.generator(seed))
+        return _cast(x, dtype), _cast(y, dtype)
+
+    def log_prob(self, x: Tensor, y: Tensor) -> Tensor:
+        """Joint log-density (N,) of x (N, x_dim) and y (N, y_dim), in nats."""
+        return _by_blocks(self._log_prob, *self._checked(x, y))
+
+    def log_prob_x(self, x: Tensor) -> Tensor:
+        """Log-density (N,) of x (N, x_dim) alone, in nats."""
+        return _by_blocks(self._log_prob_x, matrix(x, "x", dim=self.x_dim))
+
+    def log_prob_y(self, y: Tensor) -> Tensor:
+        """Log-density (N,) of y alone, its log-probability where y is a class, in nats."""
+        return _by_blocks(self._log_prob_y, self._checked_y(y))
+
+    def pointwise(self, x: Tensor, y: Tensor) -> Tensor:
+        """log p(x, y) / (p(x) p(y)), shape (N,), in nats; its mean over samples is I(X; Y)."""
+        return _by_blocks(self._pointwise, *self._checked(x, y))
+
+    def velocity(self, n: int, seed: int, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
+        """Derivatives of x and y of ``sample(n, seed)`` by ``parameter``, from central differences.
+
+        An estimator's gradient by the parameter is the sum of its gradients by x and y times these.
+        """
+        ahead, behind = (self._moved(s).sample(n, seed, dtype=torch.float64) for s in (STEP, -STEP))
+        x, y = ((a - b) / (2 * STEP) for a, b in zip(ahead, behind, strict=True))
+        return _cast(x, dtype), _cast(y, dtype)
+
+    def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
+        return self._log_prob(x, y) - self._log_prob_x(x) - self._log_prob_y(y)
+
+    def _checked(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        x = matrix(x, "x", dim=self.x_dim)
+        return x, self._checked_y(y, rows=len(x))
+
+    def _checked_y(self, y: Tensor, rows: int | None = None) -> Tensor:
+        if self.y_classes is not None:
+            return class_codes(y, "y", classes=self.y_classes, rows=rows)
+        return matrix(y, "y", dim=self.y_dim, rows=rows)
+
+
 def normals(*shape: int, source: torch.Generator) -> Tensor:
     """Draw standard normal numbers, float64."""
     return torch.randn(*shape, generator=source, dtype=torch.float64, device=source.device)
@@ -141,14 +263,14 @@ def uniforms(*shape: int, source: torch.Generator) -> Tensor:
     return torch.rand(*shape, generator=source, dtype=torch.float64, device=source.device)
 
 
-def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
+def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Cast float64 samples; classes stay integers."""
     if not dtype.is_floating_point:
         raise TypeError(f"dtype is {dtype}; expected floating point, torch.float32 or torch.float64")
     return x.to(dtype) if x.is_floating_point() else x
 
 
-def by_blocks(function: Callable[..., Tensor], *arrays: Tensor) -> Tensor:
+def _by_blocks(function: Callable[..., Tensor], *arrays: Tensor) -> Tensor:
     """Apply an oracle in float64 to blocks of rows; the values have the dtype of the first floating array."""
     wide = [a.double() if a.is_floating_point() else a for a in arrays]
     blocks = zip(*(torch.split(a, BLOCK) for a in wide), strict=True)
@@ -170,7 +292,7 @@ def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
         fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {"kind": type(value).__name__} | fields
-    return value
+    return str(value) if value == math.inf else value
 
 
 def _short(value: Any) -> str:

@@ -4,30 +4,27 @@ import dataclasses
 import difflib
 from functools import cache
 
-from infoknife.tasks.base import Task
-from infoknife.tasks.bends import MixtureQuantile, Spiral, SwissRoll, Wiggly
-from infoknife.tasks.beyond_normal import beyond_normal
-from infoknife.tasks.classes import GaussianClasses
-from infoknife.tasks.cubic_pair import CubicPair
-from infoknife.tasks.entropy_task import EntropyTask
-from infoknife.tasks.gaussian import Gaussian
-from infoknife.tasks.gaussian_pair import GaussianPair
-from infoknife.tasks.heavy_tails import Laplace, LogNormal
-from infoknife.tasks.maps import Asinh, HalfCube, NormalCDF
-from infoknife.tasks.mixtures import GaussianMixture, MixturePair
-from infoknife.tasks.moons import TwoMoons
-from infoknife.tasks.multinormal import Multinormal
-from infoknife.tasks.pair_task import PairTask
-from infoknife.tasks.rings import Rings
-from infoknife.tasks.staircase import NATS
-from infoknife.tasks.student import Student
-from infoknife.tasks.student_pair import StudentPair
-from infoknife.tasks.transformed import Transformed
-from infoknife.tasks.triangle import TriangleMixture
-from infoknife.tasks.uniform import UniformBall, UniformCube
-from infoknife.tasks.uniform_pairs import AdditiveUniform, UniformPair
+from scipy import stats
 
-__all__ = ["get", "names"]
+from infoknife.tasks.base import EntropyTask, PairTask, Task
+from infoknife.tasks.beyond_normal import beyond_normal
+from infoknife.tasks.elliptical import EllipticalPair, Gaussian, Student
+from infoknife.tasks.independent import Independent, TriangleMixture
+from infoknife.tasks.mixtures import GaussianClasses, GaussianMixture, MixturePair
+from infoknife.tasks.pairs import AdditiveUniform, GaussianPair, UniformPair
+from infoknife.tasks.shapes import Rings, TwoMoons, UniformBall
+from infoknife.tasks.staircase import NATS
+from infoknife.tasks.transformed import (
+    Asinh,
+    MixtureQuantile,
+    NormalCDF,
+    Power,
+    Spiral,
+    SwissRoll,
+    Transformed,
+    Wiggly,
+    cubed,
+)
 
 
 def names() -> list[str]:
@@ -77,10 +74,10 @@ def _smooth() -> dict[str, EntropyTask]:
         "student-1d-df1": Student(1, df=1),
         "student-3d-df3": Student(3, df=3),
         "student-8d-df2": Student(8, df=2),
-        "lognormal-1d": LogNormal(1),
-        "lognormal-4d": LogNormal(4, sigma=0.5),
-        "laplace-1d": Laplace(1),
-        "laplace-8d": Laplace(8),
+        "lognormal-1d": Independent(stats.lognorm(1)),
+        "lognormal-4d": Independent(stats.lognorm(0.5), 4),
+        "laplace-1d": Independent(stats.laplace()),
+        "laplace-8d": Independent(stats.laplace(), 8),
         "mixture-1d": GaussianMixture.draw(3, 1, seed=0),
         "mixture-2d": GaussianMixture.draw(5, 2, seed=0),
         "mixture-8d": GaussianMixture.draw(4, 8, seed=0),
@@ -91,7 +88,7 @@ def _smooth() -> dict[str, EntropyTask]:
 
 def _edged() -> dict[str, EntropyTask]:
     balls = {f"ball-{d}d": UniformBall(d) for d in (2, 8, 20)}
-    cubes = {f"cube-{d}d": UniformCube(d) for d in (2, 8, 20)}
+    cubes = {f"cube-{d}d": Independent(stats.uniform(-0.5, 1), d) for d in (2, 8, 20)}
     triangles = {
         "triangles-1d": TriangleMixture.draw(10, 1, seed=0),
         "triangles-8d": TriangleMixture.draw(2, 8, seed=0),
@@ -107,18 +104,18 @@ def _dependent() -> dict[str, PairTask]:
     }
     for nats in NATS:
         tasks[f"gaussian-20x20-{nats:g}nats"] = GaussianPair.of_information(20, nats)
-        tasks[f"cubic-20x20-{nats:g}nats"] = CubicPair.of_information(20, nats)
+        tasks[f"cubic-20x20-{nats:g}nats"] = cubed(GaussianPair.of_information(20, nats))
         tasks[f"uniform-20x20-{nats:g}nats"] = UniformPair.of_information(20, nats)
     return tasks | {
         "uniform-1x1": UniformPair(1, 0.8),
         "additive-uniform-0.25": AdditiveUniform(0.25),
         "additive-uniform-1": AdditiveUniform(1.0),
-        "dense-3x5": Multinormal.dense(3, 5, correlation=0.4),
-        "dense-10x10": Multinormal.dense(10, 10, correlation=0.3),
-        "sparse-3x5": Multinormal.sparse(3, 5, pairs=2, correlation=0.7),
-        "sparse-15x15": Multinormal.sparse(15, 15, pairs=5, correlation=0.6),
-        "student-1x1-df2": StudentPair.dense(1, 1, df=2, correlation=0.6),
-        "student-3x5-df4": StudentPair.dense(3, 5, df=4, correlation=0.3),
+        "dense-3x5": EllipticalPair.dense(3, 5, correlation=0.4),
+        "dense-10x10": EllipticalPair.dense(10, 10, correlation=0.3),
+        "sparse-3x5": EllipticalPair.sparse(3, 5, pairs=2, correlation=0.7),
+        "sparse-15x15": EllipticalPair.sparse(15, 15, pairs=5, correlation=0.6),
+        "student-1x1-df2": EllipticalPair.dense(1, 1, correlation=0.6, df=2),
+        "student-3x5-df4": EllipticalPair.dense(3, 5, correlation=0.3, df=4),
     }
 
 
@@ -145,12 +142,12 @@ def _bent() -> dict[str, PairTask]:
         Wiggly(((-0.5, 1.2, 0.0), (0.05, 5.0, 1.0))),
     )
     return {
-        "halfcube-2x2": Transformed(pairs, HalfCube(), HalfCube()),
-        "asinh-student-2x2-df2": Transformed(StudentPair.dense(2, 2, df=2), Asinh(), Asinh()),
+        "halfcube-2x2": Transformed(pairs, Power(1.5), Power(1.5)),
+        "asinh-student-2x2-df2": Transformed(EllipticalPair.dense(2, 2, df=2), Asinh(), Asinh()),
         "wiggly-2x2": Transformed(pairs, waves_x, waves_y),
         "normalcdf-2x2": Transformed(pairs, NormalCDF(), NormalCDF()),
         "bimodal-1x1": Transformed(uniform, two, three),
         "swissroll-2x1": Transformed(uniform, SwissRoll()),
         "spiral-3x3": Transformed(planes, Spiral((0, 1), speed=0.5), Spiral((1, 2), speed=0.5)),
-        "halfcube-classes-3-4d": Transformed(GaussianClasses.draw(3, 4, seed=1), HalfCube()),
+        "halfcube-classes-3-4d": Transformed(GaussianClasses.draw(3, 4, seed=1), Power(1.5)),
     }

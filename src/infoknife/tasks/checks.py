@@ -8,12 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["correlation", "count", "covariance", "generator", "kind", "positive", "probabilities", "vector"]
-
 Numbers = Tensor | np.ndarray[Any, Any] | Sequence[Any]
 
 
-def count(value: int, name: str, least: int = 1) -> None:
+def count(value: float, name: str, least: int = 1) -> None:
     """Check an integer that is at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} is {value!r}; expected an integer of at least {least}")
@@ -71,7 +69,7 @@ def covariance(value: Numbers, name: str) -> Tensor:
 
 
 def generator(seed: int | torch.Generator) -> torch.Generator:
-    """Give the source of randomness: a generator to go on with, or a new one from an integer."""
+    """Return the source of randomness: a generator to go on with, or a new one from an integer."""
     if isinstance(seed, torch.Generator):
         return seed
     if isinstance(seed, bool) or not isinstance(seed, int):
@@ -83,3 +81,10 @@ def kind(value: Any, expected: type, name: str) -> None:
     """Check that a part is what the task is made of."""
     if not isinstance(value, expected):
         raise TypeError(f"{name} is a {type(value).__name__}; expected a {expected.__name__}")
+
+
+def split(x_columns: int, columns: int) -> None:
+    """Check that x and y both get columns."""
+    count(x_columns, "x_columns")
+    if x_columns >= columns:
+        raise ValueError(f"x_columns is {x_columns} of {columns}; expected at least one column left for y")

@@ -8,8 +8,6 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-__all__ = ["Certified", "box_integral", "normal_mean"]
-
 ROUNDING = 1e-12  # what every bound allows for floating point
 REACH = 9.5  # standard deviations: less than 1e-20 of the mass lies outside
 REPLICATES, POINTS = 32, 1 << 12
@@ -34,7 +32,7 @@ def box_integral(function: Function, box: Sequence[Interval], spacing: float) ->
 
     Args:
         function: Maps points (n, d) to values (n,).
-        box: Lower and upper end a dimension.
+        box: Lower and upper end in every dimension.
         spacing: Largest distance of neighbouring points, which resolves the function's shortest bend.
 
     Example:

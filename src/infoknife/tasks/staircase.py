@@ -1,7 +1,7 @@
 """Tasks that step in training: the staircases of figure 3 and the shrinking Gaussian of figure 1."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self, final
 
@@ -10,13 +10,9 @@ from torch import Tensor
 
 from infoknife.tasks import checks
 from infoknife.tasks.base import Seed, Task
-from infoknife.tasks.cubic_pair import CubicPair
-from infoknife.tasks.gaussian import Gaussian
-from infoknife.tasks.gaussian_pair import GaussianPair
-from infoknife.tasks.pair_task import PairTask
-from infoknife.tasks.uniform_pairs import UniformPair
-
-__all__ = ["Staircase"]
+from infoknife.tasks.elliptical import Gaussian
+from infoknife.tasks.pairs import GaussianPair, UniformPair
+from infoknife.tasks.transformed import cubed
 
 NATS = (2.0, 4.0, 6.0, 8.0, 10.0)  # of the paper's figure 3
 
@@ -54,17 +50,20 @@ class Staircase:
     @classmethod
     def gaussian(cls, dim: int = 20, nats: tuple[float, ...] = NATS, *, steps_per_level: int = 4000) -> Self:
         """Correlated Gaussians of growing information (figure 3, top)."""
-        return cls._of("staircase-gaussian", GaussianPair.of_information, dim, nats, steps_per_level)
+        levels = tuple(GaussianPair.of_information(dim, one) for one in nats)
+        return cls("staircase-gaussian", levels, steps_per_level)
 
     @classmethod
     def cubic(cls, dim: int = 20, nats: tuple[float, ...] = NATS, *, steps_per_level: int = 4000) -> Self:
         """The same with y cubed (figure 3, middle)."""
-        return cls._of("staircase-cubic", CubicPair.of_information, dim, nats, steps_per_level)
+        levels = tuple(cubed(GaussianPair.of_information(dim, one)) for one in nats)
+        return cls("staircase-cubic", levels, steps_per_level)
 
     @classmethod
     def uniform(cls, dim: int = 20, nats: tuple[float, ...] = NATS, *, steps_per_level: int = 4000) -> Self:
         """Sums of uniforms of growing information (figure 3, bottom)."""
-        return cls._of("staircase-uniform", UniformPair.of_information, dim, nats, steps_per_level)
+        levels = tuple(UniformPair.of_information(dim, one) for one in nats)
+        return cls("staircase-uniform", levels, steps_per_level)
 
     @classmethod
     def shrinking(cls, dim: int = 64, levels: int = 5, factor: float = 0.5, *, steps_per_level: int = 1000) -> Self:
@@ -91,14 +90,3 @@ class Staircase:
         source = checks.generator(seed)
         streams = (task.batches(batch_size, source, dtype=dtype) for task in self.levels)
         return itertools.chain.from_iterable(itertools.islice(s, self.steps_per_level) for s in streams)
-
-    @classmethod
-    def _of(
-        cls,
-        name: str,
-        family: Callable[[int, float], PairTask],
-        dim: int,
-        nats: tuple[float, ...],
-        steps: int,
-    ) -> Self:
-        return cls(name, tuple(family(dim, value) for value in nats), steps)

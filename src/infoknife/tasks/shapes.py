@@ -1,0 +1,190 @@
+"""Shapes in space: a flat ball, and curves in the plane under Gaussian noise."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+import torch
+from scipy.integrate import quad
+from torch import Tensor
+
+from infoknife.tasks import checks
+from infoknife.tasks.base import EntropyTask, normals, uniforms
+from infoknife.tasks.independent import SLACK
+from infoknife.tasks.integration import Certified, box_integral
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class UniformBall(EntropyTask):
+    r"""Uniform on the ball of radius $r$: $h(X) = \frac d2 \log\pi - \log\Gamma(\frac d2 + 1) + d \log r$.
+
+    Args:
+        dim: Dimension $d$.
+        radius: Radius $r$, the parameter of the gradient.
+
+    Example:
+        >>> round(UniformBall(2).entropy() - math.log(math.pi), 12)
+        0.0
+    """
+
+    dim: int
+    radius: float = 1.0
+
+    formula = "X uniform on a ball with radius r"
+    parameter = "radius"
+
+    def _check(self) -> None:
+        checks.count(self.dim, "dim")
+        checks.positive(self.radius, "radius")
+
+    @property
+    def _dims(self) -> tuple[int, None]:
+        return self.dim, None
+
+    def entropy(self) -> float:
+        """h(X) in nats."""
+        half = self.dim / 2
+        return half * math.log(math.pi) - math.lgamma(half + 1) + self.dim * math.log(self.radius)
+
+    def gradient(self) -> float:
+        """Derivative of h(X) by the radius, d / r."""
+        return self.dim / self.radius
+
+    def _draw(self, n: int, source: torch.Generator) -> Tensor:
+        direction = torch.nn.functional.normalize(normals(n, self.dim, source=source), dim=-1)
+        return self.radius * uniforms(n, 1, source=source) ** (1 / self.dim) * direction
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        outside = x.norm(dim=-1) > (1 + SLACK) * self.radius
+        return torch.zeros_like(x[:, 0]).masked_fill(outside, -math.inf) - self.entropy()
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class Rings(EntropyTask):
+    r"""Concentric circles, equally likely, with uniform angles, under Gaussian noise of deviation $\sigma$.
+
+    A circle of radius $R$ has density $\frac1{2\pi\sigma^2} e^{-(r^2 + R^2) / 2\sigma^2} I_0(rR/\sigma^2)$
+    at distance $r$ of the centre; the entropy is one integral over $r$.
+
+    Args:
+        radii: Radii of the circles.
+        noise: $\sigma$.
+
+    Example:
+        >>> task = Rings(radii=(1.0, 2.0), noise=0.1)
+        >>> round(task.entropy(), 4), task.error < 1e-6
+        (1.9924, True)
+    """
+
+    radii: tuple[float, ...] = (1.0, 2.0, 3.0)
+    noise: float = 0.1
+
+    formula = "concentric circles + N(0, s^2 I)"
+
+    def _check(self) -> None:
+        if not self.radii:
+            raise ValueError("radii is empty; expected the radius of at least one circle")
+        for radius in self.radii:
+            checks.positive(radius, "radii")
+        checks.positive(self.noise, "noise")
+
+    @property
+    def _dims(self) -> tuple[int, None]:
+        return 2, None
+
+    @cached_property
+    def _integral(self) -> Certified:
+        def ring(r: float) -> float:
+            density = self._radial_log_prob(torch.tensor([r], dtype=torch.float64)).exp()
+            return 2 * math.pi * r * float(torch.special.entr(density))
+
+        end = max(self.radii) + 10 * self.noise
+        value, error = quad(ring, 0, end, points=sorted(self.radii), limit=500, epsabs=1e-10, epsrel=1e-10)
+        return Certified(value, error)
+
+    def _draw(self, n: int, source: torch.Generator) -> Tensor:
+        ring = torch.randint(len(self.radii), (n,), generator=source, device=source.device)
+        radius = torch.tensor(self.radii, dtype=torch.float64, device=source.device)[ring]
+        angle = 2 * math.pi * uniforms(n, source=source)
+        circle = torch.stack([angle.cos(), angle.sin()], -1)
+        return radius[:, None] * circle + self.noise * normals(n, 2, source=source)
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        return self._radial_log_prob(x.norm(dim=-1))
+
+    def _radial_log_prob(self, r: Tensor) -> Tensor:
+        """Log-density (n,) in the plane at distances r (n,)."""
+        radii, variance = torch.tensor(self.radii).to(r), self.noise**2
+        r = r[:, None]
+        bessel: Tensor = torch.special.i0e(r * radii / variance).log()  # log I_0(z) - z
+        log_rings = bessel - 0.5 * (r - radii).square() / variance
+        return log_rings.logsumexp(-1) - math.log(2 * math.pi * variance * len(radii))
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class TwoMoons(EntropyTask):
+    r"""Two interleaved half circles of radius 1 under Gaussian noise of standard deviation $\sigma$.
+
+    The moons, equally likely, are $(\cos t, \sin t)$ and $(1 - \cos t, \frac12 - \sin t)$, $t$ uniform on
+    $[0, \pi]$. The density is a Gauss-Legendre sum over $t$, the entropy a grid integral over the plane.
+
+    Args:
+        noise: $\sigma$, from 0.02 on.
+
+    Example:
+        >>> task = TwoMoons(noise=0.1)
+        >>> round(task.entropy(), 4), task.error < 1e-6
+        (1.0076, True)
+    """
+
+    noise: float = 0.1
+
+    formula = "two interleaved half circles + N(0, s^2 I)"
+
+    def _check(self) -> None:
+        checks.positive(self.noise, "noise")
+        if self.noise < 0.02:
+            raise ValueError(f"noise is {self.noise}; expected at least 0.02, which the grid can still resolve")
+
+    @property
+    def _dims(self) -> tuple[int, None]:
+        return 2, None
+
+    @cached_property
+    def _arc(self) -> tuple[Tensor, Tensor]:
+        """Nodes (2 m, 2) on the moons and their log-weights (2 m,)."""
+        nodes, weights = np.polynomial.legendre.leggauss(32 + math.ceil(2 * math.pi / self.noise))
+        t = torch.as_tensor(math.pi * (nodes + 1) / 2)
+        log_weights = torch.as_tensor(weights / 4).log()  # the rule's weights sum to 2, a moon has mass 1/2
+        return torch.cat([_moon(t, 0), _moon(t, 1)]), torch.cat([log_weights, log_weights])
+
+    @cached_property
+    def _integral(self) -> Certified:
+        margin = 8 * self.noise
+        box = [(-1 - margin, 2 + margin), (-0.5 - margin, 1 + margin)]
+        return box_integral(lambda x: torch.special.entr(self._log_prob(x).exp()), box, self.noise / 3)
+
+    def _draw(self, n: int, source: torch.Generator) -> Tensor:
+        t = math.pi * uniforms(n, source=source)
+        upper = (uniforms(n, 1, source=source) < 0.5).double()
+        curve = upper * _moon(t, 0) + (1 - upper) * _moon(t, 1)
+        return curve + self.noise * normals(n, 2, source=source)
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        nodes, log_weights = (tensor.to(x) for tensor in self._arc)
+        blocks = torch.split(x, 1 << 12)  # the nodes make the rows wide
+        distances = (torch.cdist(block, nodes, compute_mode="donot_use_mm_for_euclid_dist") for block in blocks)
+        log_sums = [(log_weights - 0.5 * (d / self.noise).square()).logsumexp(-1) for d in distances]
+        return torch.cat(log_sums) - math.log(2 * math.pi * self.noise**2)
+
+
+def _moon(t: Tensor, which: int) -> Tensor:
+    """Points (n, 2) of the upper (0) or the lower (1) moon at angles t (n,)."""
+    if which == 0:
+        return torch.stack([t.cos(), t.sin()], -1)
+    return torch.stack([1 - t.cos(), 0.5 - t.sin()], -1)
