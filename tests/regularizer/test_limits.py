@@ -175,7 +175,7 @@ def test_a_limit_of_the_information_is_kept() -> None:
     regularizer = Regularizer(mi("doe", 2, y_classes=2), at_most=0.1, lr=0.01, seed=0, warn=False)
     regularizer.initialize(*(part.detach() for part in noisy(encoder, 512, 998)))
     optimizer = torch.optim.Adam(encoder.parameters(), 0.02)
-    for step in range(300):
+    for step in range(600):
         x, _ = with_classes(96, step)
         z, s = noisy(encoder, 96, step)
         regularizer.step(z, s)

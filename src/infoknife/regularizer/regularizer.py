@@ -21,11 +21,11 @@ from infoknife.regularizer.health import BELOW, DIVERGING, Health, RegularizerWa
 from infoknife.regularizer.limits import Limit, Weight, checked_number
 
 PERIOD = 8  # rounds between two looks at fresh rows, where no limit asks for all of them
-SMOOTHING = 0.1  # of the running estimate and of the lag
-MORE, FEWER = 1e-2, 2.5e-3  # nats that a round gains on unseen rows, above and below which its steps double or halve
+SMOOTHING = 0.1  # of the running estimate and of the gains
+TOLERANCE = 2.5e-3  # nats on unseen rows that are not worth another step: below what batches of data show
 WARN_EVERY = 1000  # rounds between two warnings of the same kind
 WARM = 200  # rounds before the estimator can be said to be behind
-RECORDED = ("steps", "calls", "estimate", "lag", "inner_steps", "skipped_rows", "skipped_steps")  # of a run
+RECORDED = ("steps", "calls", "estimate", "lag", "inner_steps", "skipped_rows", "skipped_steps")  # in health
 FUSED = ("cpu", "cuda")  # devices on which Adam makes one pass over memory instead of ten
 
 Estimator = Density | MutualInformation
@@ -44,9 +44,10 @@ class Regularizer(nn.Module):
     on the same rows is a little too large, as the estimator has just learned from them: by what one round of steps
     gains, which ``health().lag`` shows. The running ``estimate`` is always of rows not yet learned from.
 
-    The number of inner steps per round follows the measured lag: every few rounds the estimator learns from half of
-    the batch, and what that gains on the other half decides. Above 0.01 nats the number doubles, up to
-    ``max_inner_steps``; below 0.0025 it halves, down to ``inner_steps``.
+    The number of inner steps per round follows what they gain: every few rounds the estimator learns from half of the
+    batch for ``inner_steps``, twice as many, and so on up to ``max_inner_steps`` steps. The smallest number is taken
+    with which the other half is as likely as with any, to 0.0025 nats in a running mean. An estimator that has learned
+    what there is takes few, as more of them only fit noise.
 
     Args:
         estimator: A ``MutualInformation``, or a ``Density`` for the entropy of z (given s, if it has a condition).
@@ -112,9 +113,11 @@ class Regularizer(nn.Module):
         if mode == "joint" and inner_steps != 1:
             raise ValueError(f"inner_steps is {inner_steps} with mode='joint'; expected 1: your optimiser steps")
         self.optimizer = _optimizer(estimator, optimizer, lr, mode)
-        self.inner_steps, self.lag, self.estimate = self.min_inner_steps, 0.0, math.nan
+        self.choices = _doublings(self.min_inner_steps, self.max_inner_steps)
+        self._forget()
         self.steps = self.calls = self.skipped_rows = self.skipped_steps = 0
         self._random = generator_of(None if seed is None else check_whole("seed", seed)).get_state()
+        self._failed = torch.zeros(())  # steps of this round
         self._warned: dict[str, int] = {}  # the round of the last warning of a kind
         self.register_load_state_dict_pre_hook(_take_dtype)  # type: ignore[no-untyped-call]
 
@@ -173,7 +176,7 @@ class Regularizer(nn.Module):
             raise ValueError("z has no row that is finite; expected some to start from. Look at the encoder's output")
         with self._isolated():
             self.estimator.initialize(*(row.detach() for row in rows))
-        self.inner_steps, self.lag, self.estimate = self.min_inner_steps, 0.0, math.nan
+        self._forget()
         if self.optimizer is not None:
             self.optimizer.state.clear()
         return self
@@ -194,7 +197,7 @@ class Regularizer(nn.Module):
         """Return what a run goes on with besides the parameters, as bytes; no rows of z or s are in it."""
         state = {
             "optimizer": None if self.optimizer is None else self.optimizer.state_dict(),
-            "recorded": {name: getattr(self, name) for name in RECORDED},
+            "recorded": {name: getattr(self, name) for name in (*RECORDED, "gains")},
             "limit": None if self.limit is None else self.limit.state(),
             "random": self._random,
         }
@@ -232,6 +235,8 @@ class Regularizer(nn.Module):
                 self._measure_fresh(rows)
                 self.estimator.observe(*rows)
                 loss = learn(rows)
+                self.skipped_steps += int(self._failed)
+                self._failed = torch.zeros(())
         self._end_round()
         return loss
 
@@ -240,24 +245,40 @@ class Regularizer(nn.Module):
         if self.mode == "joint":
             return self._learn(rows)
         if self.steps % PERIOD == 0 and len(rows[0]) >= 4:
-            self._measure_lag(rows)
+            self._measure_gains(rows)
         loss = self._descend(rows)
         for _ in range(self.inner_steps - 1):
             self._descend(rows)
         return loss
 
-    def _measure_lag(self, rows: Rows) -> None:
+    def _forget(self) -> None:
+        """Nothing is known of how the estimator learns."""
+        self.inner_steps, self.lag, self.estimate = self.min_inner_steps, 0.0, math.nan
+        self.gains = [0.0] * len(self.choices)
+
+    def _measure_gains(self, rows: Rows) -> None:
+        """See what each number of inner steps on half of the rows gains on the others, and choose the best."""
         seen, unseen = tuple(row[::2] for row in rows), tuple(row[1::2] for row in rows)
-        with torch.no_grad():
-            before = _loss(self.estimator, unseen)
-        for _ in range(self.inner_steps):
-            self._descend(seen)
-        with torch.no_grad():
-            gain = (before - _loss(self.estimator, unseen)).item()
-        if math.isfinite(gain):
-            self.lag += SMOOTHING * (gain - self.lag)
-            steps = self.inner_steps * 2 if gain > MORE else self.inner_steps // 2 if gain < FEWER else self.inner_steps
-            self.inner_steps = min(max(steps, self.min_inner_steps), self.max_inner_steps)
+        losses, taken = [self._unlearned_loss(unseen)], 0
+        for steps in self.choices:
+            for _ in range(steps - taken):
+                self._descend(seen)
+            losses.append(self._unlearned_loss(unseen))
+            taken = steps
+        before, *after = torch.stack(losses).tolist()
+        if all(map(math.isfinite, (before, *after))):
+            self.gains = [
+                gain + SMOOTHING * (before - loss - gain) for gain, loss in zip(self.gains, after, strict=True)
+            ]
+            self.lag = max(self.gains)
+            enough = self.lag - TOLERANCE
+            self.inner_steps = next(
+                steps for steps, gain in zip(self.choices, self.gains, strict=True) if gain >= enough
+            )
+
+    @torch.no_grad()
+    def _unlearned_loss(self, rows: Rows) -> Tensor:
+        return _loss(self.estimator, rows)
 
     def _descend(self, rows: Rows) -> Tensor:
         """A step of the estimator's optimiser; no gradient stays behind."""
@@ -269,15 +290,16 @@ class Regularizer(nn.Module):
 
     @torch.enable_grad()
     def _learn(self, rows: Rows) -> Tensor:
-        """Leave gradients of the estimator's loss; none where they or the loss are not finite."""
+        """Leave gradients of the estimator's loss; zeros where they or the loss are not finite."""
         loss = _loss(self.estimator, rows)
         if loss.requires_grad:
             with full_precision(loss.device.type):  # gradients too
                 loss.backward()
-            sums = [parameter.grad.sum() for parameter in self.estimator.parameters() if parameter.grad is not None]
-            if not math.isfinite(torch.stack([loss.detach(), *sums]).sum().item()):
-                self.skipped_steps += 1
-                self.estimator.zero_grad(set_to_none=True)
+            gradients = [parameter.grad for parameter in self.estimator.parameters() if parameter.grad is not None]
+            failed = ~torch.isfinite(torch.stack([loss.detach(), *(one.sum() for one in gradients)]).sum())
+            for gradient in gradients:
+                gradient.masked_fill_(failed, 0.0)
+            self._failed = self._failed + failed  # counted when the round ends, so that no step waits for the device
         return loss.detach()
 
     def _guarded(self, rows: Tensor) -> Tensor:
@@ -353,6 +375,11 @@ def frozen(module: Module) -> Module:
     twin._buffers = dict(module._buffers)
     twin._modules = {name: None if child is None else frozen(child) for name, child in module._modules.items()}
     return twin
+
+
+def _doublings(least: int, most: int) -> list[int]:
+    """Numbers from least to most, each twice the one before but for the last."""
+    return [least, *_doublings(min(2 * least, most), most)] if least < most else [least]
 
 
 def _loss(estimator: Estimator, rows: Rows) -> Tensor:
