@@ -8,8 +8,7 @@ from typing import Any
 
 from infoknife import files
 from infoknife.cli.messages import note
-from infoknife.files import Column, File, open_file, printable
-from infoknife.files.base import Values
+from infoknife.files import Column, File, Values, open_file, printable
 
 __all__ = [
     "arguments",
