@@ -4,9 +4,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from html import escape
-from numbers import Real
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, SupportsFloat, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,6 @@ from infoknife.measure.certificate import Certificate, check_level
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-__all__ = ["QUANTITIES", "UNITS", "Bound", "Candidate", "ColumnKind", "Diagnostics", "Estimate", "Unit"]
 
 Unit = Literal["nats", "bits"]
 Bound = Literal["lower", "upper"] | None
@@ -143,89 +140,12 @@ class Diagnostics:
         }
 
 
-class _Number:
-    """Something that is computed with by its value."""
-
-    value: float
-
-    def __float__(self) -> float:
-        return self.value
-
-    def __format__(self, form: str) -> str:
-        return format(self.value, form) if form else str(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self.value == float(other) if _is_number(other) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.value)
-
-    def __lt__(self, other: SupportsFloat) -> bool:
-        return self.value < float(other) if _is_number(other) else NotImplemented
-
-    def __le__(self, other: SupportsFloat) -> bool:
-        return self.value <= float(other) if _is_number(other) else NotImplemented
-
-    def __gt__(self, other: SupportsFloat) -> bool:
-        return self.value > float(other) if _is_number(other) else NotImplemented
-
-    def __ge__(self, other: SupportsFloat) -> bool:
-        return self.value >= float(other) if _is_number(other) else NotImplemented
-
-    def __add__(self, other: SupportsFloat) -> float:
-        return self.value + float(other) if _is_number(other) else NotImplemented
-
-    __radd__ = __add__
-
-    def __sub__(self, other: SupportsFloat) -> float:
-        return self.value - float(other) if _is_number(other) else NotImplemented
-
-    def __rsub__(self, other: SupportsFloat) -> float:
-        return float(other) - self.value if _is_number(other) else NotImplemented
-
-    def __mul__(self, other: SupportsFloat) -> float:
-        return self.value * float(other) if _is_number(other) else NotImplemented
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: SupportsFloat) -> float:
-        return self.value / float(other) if _is_number(other) else NotImplemented
-
-    def __rtruediv__(self, other: SupportsFloat) -> float:
-        return float(other) / self.value if _is_number(other) else NotImplemented
-
-    def __pow__(self, other: SupportsFloat) -> float:
-        return self.value ** float(other) if _is_number(other) else NotImplemented
-
-    def __rpow__(self, other: SupportsFloat) -> float:
-        return float(other) ** self.value if _is_number(other) else NotImplemented
-
-    def __neg__(self) -> float:
-        return -self.value
-
-    def __pos__(self) -> float:
-        return self.value
-
-    def __abs__(self) -> float:
-        return abs(self.value)
-
-    def __round__(self, digits: int | None = None) -> float:
-        return round(self.value, digits)
-
-    def __bool__(self) -> bool:
-        return bool(self.value)
-
-
-def _is_number(value: object) -> TypeGuard[SupportsFloat]:
-    return isinstance(value, (Real, _Number))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimate(_Number):
+class Estimate(float):
     r"""The answer of a measurement, with its uncertainty.
 
-    It behaves as its value where a number is expected: it can be formatted, compared, sorted and computed with, which
-    gives floats. Whether two estimates differ beyond chance is a question about their intervals.
+    It is a float: it can be formatted, compared, sorted and computed with, which gives plain floats. Whether two
+    estimates differ beyond chance is a question about their intervals.
 
     Args:
         value: The number. It is infinite where the data say so, and NaN where nothing could be measured; a message
@@ -261,6 +181,10 @@ class Estimate(_Number):
     diagnostics: Diagnostics
     bound: Bound = None
     certificate: Certificate | None = None
+
+    def __new__(cls, value: float, *rest: Any, **named: Any) -> Self:
+        """Make the number that it is."""
+        return super().__new__(cls, value)
 
     def __post_init__(self) -> None:
         one_of("unit", self.unit, (*UNITS, RATIO))
