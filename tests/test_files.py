@@ -109,13 +109,6 @@ def test_only_what_is_asked_for(tmp_path: Path) -> None:
         file.read(["q"])
 
 
-def test_agrees_with_numpy(tmp_path: Path) -> None:
-    rows = np.random.default_rng(0).normal(size=(1500, 3))
-    np.savetxt(tmp_path / "data.csv", rows, delimiter=",", header="a,b,c", comments="", fmt="%.17g")
-    found = open_file(tmp_path / "data.csv").read(["a", "b", "c"])
-    np.testing.assert_array_equal(np.stack([one.values for one in found.values()], 1), rows)
-
-
 @given(
     st.lists(
         st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**63), 2**63 - 1), st.booleans()),
@@ -161,10 +154,6 @@ def test_separators_are_found(tmp_path: Path, content: str, name: str, note: tup
 @pytest.mark.parametrize("sep", ["tab", "\\t", "\t"])
 def test_separators_are_told(tmp_path: Path, sep: str) -> None:
     assert lists(read(tmp_path, "a,a\tb\n1,5\tx\n", sep=sep)) == {"a,a": [1.5], "b": ["x"]}
-
-
-def test_an_odd_separator(tmp_path: Path) -> None:
-    assert lists(read(tmp_path, "a:b\n1:2\n", sep=":")) == {"a": [1], "b": [2]}
 
 
 def test_a_separator_that_is_overlooked_is_hinted_at(tmp_path: Path) -> None:
@@ -237,11 +226,6 @@ def test_decimal_commas(tmp_path: Path, content: str, options: Any, expected: li
     assert found.note.startswith(f"b: numbers with {note}" if note else "")
 
 
-def test_decimal_commas_are_noted(tmp_path: Path) -> None:
-    file = open_file(saved(tmp_path, "k;b\n3,5;1\n4,5;2\n"))
-    assert file.notes == ("read as semicolon-separated with decimal commas",)
-
-
 # missing cells
 
 
@@ -268,12 +252,6 @@ def test_missing_strings_booleans_and_dates(tmp_path: Path) -> None:
     dates = column(tmp_path, "2024-03-01", "NaT", "2024-03-02")
     assert dates.values[[0, 2]].tolist() == [0.0, 1.0]
     assert dates.missing.tolist() == [False, True, False]
-
-
-def test_all_cells_missing(tmp_path: Path) -> None:
-    found = column(tmp_path, "", "NA")
-    assert found.missing.all()
-    assert (found.values.dtype.kind, found.note) == ("f", "a: all cells are missing")
 
 
 def test_a_few_cells_that_are_no_numbers_are_named(tmp_path: Path) -> None:

@@ -72,12 +72,12 @@ class ColumnKind(NamedTuple):
 
         Example:
             >>> ColumnKind("age", "x", "discrete", "5 different whole numbers in 90 rows", "a quantity").advice
-            "age is taken as discrete. If it is a quantity, pass discrete={'age': False}"
+            "age is taken as discrete. If it is a quantity, set discrete to {'age': False}"
         """
         if not self.either:
             return ""
         verb, is_discrete = ("has", True) if self.either == "labels" else ("is", False)
-        way = f"pass discrete={{{self.name!r}: {is_discrete}}}"
+        way = f"set discrete to {{{self.name!r}: {is_discrete}}}"
         return f"{self.name} is taken as {self.kind}. If it {verb} {self.either}, {way}"
 
 
@@ -117,7 +117,7 @@ class Diagnostics:
         object.__setattr__(self, "candidates", tuple(Candidate(*candidate) for candidate in self.candidates))
 
     def scaled(self, factor: float) -> Self:
-        """Give the same diagnostics with scores and gap in a unit that is ``1 / factor`` of theirs."""
+        """Return the same diagnostics with scores and gap in a unit that is ``1 / factor`` of theirs."""
         candidates = tuple(candidate._replace(score=candidate.score * factor) for candidate in self.candidates)
         gap, correction = (None if one is None else one * factor for one in (self.gap, self.correction))
         return replace(self, candidates=candidates, gap=gap, correction=correction)
@@ -201,24 +201,8 @@ class Estimate(float):
         for name, value in (("value", float(self.value)), ("stderr", float(self.stderr)), ("pointwise", pointwise)):
             object.__setattr__(self, name, value)
 
-    @classmethod
-    def infinite(cls, value: float, unit: Unit, quantity: str, diagnostics: Diagnostics) -> Self:
-        """Give an infinite answer; the messages of ``diagnostics`` say why.
-
-        Example:
-            >>> why = Diagnostics("none", rows=100, messages=("y is a linear function of x",))
-            >>> Estimate.infinite(math.inf, "nats", "mutual information", why)
-            inf nats (mutual information, none, n=100): y is a linear function of x
-        """
-        if not math.isinf(value) or not diagnostics.messages:
-            raise ValueError(
-                f"value is {value} with {len(diagnostics.messages)} messages; expected inf or -inf, and at least one "
-                f"message in diagnostics that says why"
-            )
-        return cls(value, math.nan, unit, quantity, np.full(diagnostics.rows, value), diagnostics)
-
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        r"""Give the normal interval $\text{value} \pm z \cdot \text{stderr}$; NaN, NaN where the value is infinite.
+        r"""Return the normal interval $\text{value} \pm z \cdot \text{stderr}$; NaN, NaN where the value is infinite.
 
         It covers *sampling*: other rows would give another value, and about ``level`` of such intervals contain the
         mean that the fitted densities have over all rows there could be, if the sample is large. It does not cover
@@ -238,7 +222,7 @@ class Estimate(float):
         return self.value - z * self.stderr, self.value + z * self.stderr
 
     def certified_upper(self, level: float = 0.95) -> float:
-        """Give a number that the entropy is below with probability ``level``, whatever the density: no large sample.
+        """Return a number that the entropy is below with probability ``level``, whatever the density: no large sample.
 
         It needs ``entropy(x, support=(low, high))``. See ``Certificate`` for how.
 
@@ -253,7 +237,7 @@ class Estimate(float):
         return self.certificate.upper(level) / UNITS[self.unit]
 
     def to(self, unit: Unit) -> Self:
-        """Give the same answer in ``"nats"`` or ``"bits"``: value, error, pointwise values, scores and gap.
+        """Return the same answer in ``"nats"`` or ``"bits"``: value, error, pointwise values, scores and gap.
 
         Example:
             >>> bit = Estimate(math.log(2), 0.0, "nats", "entropy", np.ones(1), Diagnostics("counts", rows=1))

@@ -12,8 +12,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Kind", "KindName", "cell_widths", "find_kind", "has_few_values", "merge_rounding", "pull_in_outliers"]
-
 Floats = NDArray[np.float64]
 KindName = Literal["continuous", "discrete", "rounded", "mixed"]
 

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from infoknife.measure.table import Table
 
-__all__ = ["dependent_columns", "deterministic", "without_dependent"]
-
 Floats = NDArray[np.float64]
 
 ROUNDING = 16  # units of rounding that a linear relation may be off

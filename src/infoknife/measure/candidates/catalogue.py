@@ -8,13 +8,10 @@ from infoknife.densities import KNIFE, Autoregressive, Flow
 from infoknife.inputs import one_of
 from infoknife.measure.candidates.base import Candidate
 from infoknife.measure.candidates.canonical import Canonical
-from infoknife.measure.candidates.elliptical import Elliptical
 from infoknife.measure.candidates.mixtures import Counts, GaussianKernel, MixtureCandidate, StudentKernel
 from infoknife.measure.candidates.networks import Classifier, NetworkDensity
 from infoknife.measure.candidates.selected import Selected
 from infoknife.measure.coordinates import normal, standard
-
-__all__ = ["EFFORTS", "Effort", "Plan", "candidates", "methods"]
 
 Effort = Literal["quick", "standard", "thorough"]
 
@@ -52,7 +49,6 @@ CLOSED: tuple[Candidate, ...] = (
     GaussianKernel("gaussian-shrunk-ranks", normal, is_shrunk=True),
     StudentKernel("student", ranked=False),
     StudentKernel("student-ranks", ranked=True),
-    Elliptical(),
     MixtureCandidate("mixture", standard),
     MixtureCandidate("mixture-ranks", normal),
     Canonical(),

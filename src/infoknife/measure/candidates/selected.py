@@ -5,21 +5,16 @@ columns and pairs of them, and mixtures of the best few are compared on rows tha
 """
 
 import math
-from dataclasses import replace
 from itertools import combinations
 from typing import final
 
 import torch
 from torch import Tensor, nn
 
-from infoknife.measure.candidates.base import Candidate, Fitted
-from infoknife.measure.candidates.canonical import dependence
+from infoknife.measure.candidates.base import Candidate, Fitted, dependence
 from infoknife.measure.candidates.mixtures import Counts, MixedFitted, MixtureCandidate
 from infoknife.measure.coordinates import normal
-from infoknife.measure.question import Question
-from infoknife.measure.table import Part, Sample
-
-__all__ = ["Selected"]
+from infoknife.measure.question import Part, Question, Sample
 
 MIN_ROWS = 100  # training rows
 BINS = ((16, 5), (8, 8), (5, 16))  # of a column of x and one of y: fine waves on either side, and both alike
@@ -48,9 +43,8 @@ class Selected(Candidate):
 
     def supports(self, sample: Sample, question: Question) -> bool:
         """Two variables of three columns or more, nothing given."""
-        sides = (question.target, question.condition)
-        several = sum(len(side.continuous) + len(side.discrete) for side in sides) > 2
-        return several and all(sides) and question.reduced == Part() and len(sample) >= MIN_ROWS
+        several = len(question.target.singles) + len(question.condition.singles) > 2
+        return several and question.is_plain_information and len(sample) >= MIN_ROWS
 
     def fit(self, sample: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Rank columns by three quarters of the rows; the others choose how many of them are measured."""
@@ -94,14 +88,8 @@ class _SelectedFitted(Fitted):
 
 def _narrowed(sample: Sample, columns: tuple[Part, Part]) -> tuple[Sample, list[Part]]:
     """The sample with some columns alone, and where these are in it."""
-    c, d = columns[0] | columns[1]
-    few = replace(
-        sample,
-        continuous=sample.continuous[:, c],
-        discrete=sample.discrete[:, d],
-        levels=tuple(sample.levels[j] for j in d),
-        hidden=None if sample.hidden is None else sample.hidden[:, c],
-    )
+    few = sample.narrowed(both := columns[0] | columns[1])
+    c, d = both
     return few, [Part(tuple(map(c.index, one.continuous)), tuple(map(d.index, one.discrete))) for one in columns]
 
 
