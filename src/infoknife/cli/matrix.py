@@ -96,7 +96,7 @@ class Matrix:
     def tables(self, width: int | None) -> "Iterator[Table]":
         """Yield the matrix as tables of so many letters across.
 
-        Standard errors stand beside the values, or in tables of their own if that is too wide.
+        Standard errors stand next to the values, or in tables of their own if that is too wide.
         """
         values = [[_cell(value) for value in row] for row in self.values]
         errors = [[_cell(value) for value in row] for row in self.stderrs]

@@ -88,15 +88,22 @@ def entropy(
     def ask(generator: torch.Generator) -> list[View]:
         return views(table, quantity, target, known, generator=generator)
 
-    tell = progress or _silent
+    on_progress = progress or _silent
     estimate = _measured(
-        table, ask, method, effort, seed, tell if ends is None else _part(tell, 0.0, 0.7), unit=unit, bound="upper"
+        table,
+        ask,
+        method,
+        effort,
+        seed,
+        on_progress if ends is None else _part(on_progress, 0.0, 0.7),
+        unit=unit,
+        bound="upper",
     )
     if ends is None:
         return estimate
     generator = seeded(seed)
-    certificate = certify(ask(generator), candidates(method, effort), ends, generator, _part(tell, 0.7, 0.3))
-    tell(1.0, "done")
+    certificate = certify(ask(generator), candidates(method, effort), ends, generator, _part(on_progress, 0.7, 0.3))
+    on_progress(1.0, "done")
     return replace(estimate, certificate=certificate)
 
 
@@ -303,7 +310,7 @@ def _measured(
     method: str,
     effort: str,
     seed: int | None,
-    tell: Progress,
+    on_progress: Progress,
     *,
     unit: Unit,
     limit: float = math.inf,
@@ -318,14 +325,14 @@ def _measured(
         dither, choice, folds = (_derived(generator) for _ in range(3))  # one does not depend on what another draws
         asked = ask(dither)
         half = 0.0 if asked[0].question.reduced is None else correction_share(asked[0].sample)
-        screened = screen(asked, candidates(method, effort), choice, _part(tell, i / times, 0.4 / times))
+        screened = screen(asked, candidates(method, effort), choice, _part(on_progress, i / times, 0.4 / times))
         some = any(one.candidate.is_network for one in screened.tried)
         count = min(EFFORTS[effort].network_folds if some else EFFORTS[effort].folds, table.independent_rows)
-        progress = _part(tell, (i + 0.4) / times, 0.6 / times)
+        progress = _part(on_progress, (i + 0.4) / times, 0.6 / times)
         run = measure(asked, screened, count, folds, progress, limit=limit, half=half)
         scores.append(screened.scores)
         runs += [] if run is None else [run]
-    tell(1.0, "done")
+    on_progress(1.0, "done")
     question = asked[0].question
     if not runs:
         return absurd(unit, question.quantity, table)
@@ -354,9 +361,9 @@ def _check_options(unit: str, method: str, effort: str) -> None:
     candidates(method, effort)
 
 
-def _part(tell: Progress, start: float, width: float) -> Progress:
+def _part(on_progress: Progress, start: float, width: float) -> Progress:
     """What tells of a part of the work as a part of the whole."""
-    return lambda part, words: tell(min(start + width * part, 1.0), words)
+    return lambda part, words: on_progress(min(start + width * part, 1.0), words)
 
 
 def _silent(part: float, words: str) -> None:

@@ -125,7 +125,7 @@ def clean(axes: Axes, title: str = "", **labels: str) -> None:
 
 
 def fitting(name: object, longest: int = 18) -> str:
-    """Give a name without its middle where it is too long, in one line, and in which a dollar is a dollar.
+    """Return a name without its middle where it is too long, in one line, and in which a dollar is a dollar.
 
     Example:
         >>> fitting("income in $"), fitting("the number of days without rain")
@@ -147,7 +147,7 @@ def shortened(text: str, longest: int) -> str:
 
 
 def written(value: float, digits: int = 3) -> str:
-    """Give a number with so many decimals, and zero without a sign.
+    """Return a number with so many decimals, and zero without a sign.
 
     Example:
         >>> written(-0.0001), written(0.6931)

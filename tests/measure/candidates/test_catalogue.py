@@ -18,6 +18,7 @@ def test_methods_are_families_and_networks() -> None:
         "gaussian",
         "independent",
         "student",
+        "elliptical",
         "mixture",
         "canonical",
         "selected",

@@ -8,6 +8,7 @@ from infoknife.densities import KNIFE, Autoregressive, Flow
 from infoknife.inputs import one_of
 from infoknife.measure.candidates.base import Candidate
 from infoknife.measure.candidates.canonical import Canonical
+from infoknife.measure.candidates.elliptical import Elliptical
 from infoknife.measure.candidates.mixtures import Counts, GaussianKernel, MixtureCandidate, StudentKernel
 from infoknife.measure.candidates.networks import Classifier, NetworkDensity
 from infoknife.measure.candidates.selected import Selected
@@ -49,6 +50,7 @@ CLOSED: tuple[Candidate, ...] = (
     GaussianKernel("gaussian-shrunk-ranks", normal, is_shrunk=True),
     StudentKernel("student", ranked=False),
     StudentKernel("student-ranks", ranked=True),
+    Elliptical(),
     MixtureCandidate("mixture", standard),
     MixtureCandidate("mixture-ranks", normal),
     Canonical(),
@@ -66,7 +68,7 @@ NETWORKS: dict[str, Callable[[int], Candidate]] = {
 
 
 def methods() -> tuple[str, ...]:
-    """What ``method`` may be, beside ``"auto"``."""
+    """What ``method`` may be, apart from ``"auto"``."""
     return tuple(dict.fromkeys([one.family for one in CLOSED] + list(NETWORKS)))
 
 

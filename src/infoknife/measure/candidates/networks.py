@@ -21,7 +21,7 @@ BATCH = 256
 STEP_ROWS, MAX_STEPS = 10_000, 3  # steps grow with the rows from so many on, up to so many times
 MIN_ROWS = 100  # training rows
 MAX_CLASSES = 64  # classes, at most
-SMOOTH = 0.5  # rows that every class is given beside its own
+SMOOTH = 0.5  # rows that every class is given in addition to its own
 
 Module = TypeVar("Module", bound=nn.Module)
 Build = Callable[[int, int | None], Density]
@@ -171,7 +171,7 @@ class _ClassesFitted(Fitted):
 
 @final
 class _Softmax(nn.Module):
-    """Log-probabilities of classes: a linear model and a network beside it."""
+    """Log-probabilities of classes: a linear model and a network alongside it."""
 
     def __init__(self, features: int, classes: int) -> None:
         super().__init__()

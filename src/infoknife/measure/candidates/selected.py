@@ -143,7 +143,7 @@ def _bins(sample: Sample, column: Column, count: int) -> Tensor:
 
 
 def _ones(sample: Sample, columns: list[Column], count: int) -> Tensor:
-    """Which bin every row is in, for all columns beside each other (N, columns count)."""
+    """Which bin every row is in, for all columns side by side (N, columns count)."""
     return torch.cat([nn.functional.one_hot(_bins(sample, one, count), count) for one in columns], 1).float()
 
 
