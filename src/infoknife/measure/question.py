@@ -4,8 +4,10 @@ A `Sample` has continuous columns, and codes of what is counted. Where numbers h
 several views of a table, with these counted or in their order, dithered; densities of all views are comparable.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -34,6 +36,11 @@ class Part(NamedTuple):
     def singles(self) -> "list[Part]":
         """Every column by itself."""
         return [Part((j,)) for j in self.continuous] + [Part((), (j,)) for j in self.discrete]
+
+
+def union(parts: Iterable[Part]) -> Part:
+    """All columns of some parts."""
+    return reduce(or_, parts, Part())
 
 
 class Question(NamedTuple):
@@ -180,22 +187,15 @@ def views(
     """
     used = list(dict.fromkeys([*condition, *target]))  # the same however x and y came
     either = [i for i in used if table.columns[i].has_two_views]
-    t, c = [i for i in either if i in target], [i for i in either if i not in target]
+    inside, outside = [i for i in either if i in target], [i for i in either if i not in target]
     ways = {"": [], "ordered": either} if either else {"": []}
-    if t and c:
-        ways |= {"condition-ordered": c, "target-ordered": t}
+    if inside and outside:
+        ways |= {"condition-ordered": outside, "target-ordered": inside}
     found = []
     for name, ordered in ways.items():
         sample, places = _sample(table, used, target, ordered, by_step=reduced is None, generator=generator)
-
-        def part(positions: Sequence[int], places: dict[int, Part] = places) -> Part:
-            together = Part()
-            for i in positions:
-                together |= places[i]
-            return together
-
-        question = Question(quantity, part(target), part(condition), None if reduced is None else part(reduced), apart)
-        found.append(View(sample, question, name))
+        t, c, r = (union(places[i] for i in positions) for positions in (target, condition, reduced or ()))
+        found.append(View(sample, Question(quantity, t, c, None if reduced is None else r, apart), name))
     return found
 
 
