@@ -103,7 +103,7 @@ def test_rows_that_are_permuted_are_limited(monkeypatch: pytest.MonkeyPatch) -> 
     x, y = related(1000, 0)
     options: dict[str, Any] = {"permutations": 30, "method": "mixture"}
     many = permutation_test(x, y, **options)
-    monkeypatch.setattr(permutation, "ROWS", 20)
+    monkeypatch.setattr(permutation, "MAX_ROWS", 20)
     few = permutation_test(x, y, **options)
     assert few.null.std() > 2 * many.null.std()
 
