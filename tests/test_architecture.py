@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "theory": set[str](),
     "atomic": set[str](),
     "files": {"numpy"},
+    "pictures": {"numpy", "files", "atomic"},
     "inputs": {"torch", "numpy"},
     "kernels": {"torch", "inputs"},
     "mixtures": {"torch", "kernels"},

@@ -157,7 +157,7 @@ def mutual_info(
     effort: Effort = "quick",
     seed: int | None = 0,
 ) -> Values:
-    """Give I(x_j; y) in nats for every column of X (N, columns), as a score for ``SelectKBest``.
+    """Return I(x_j; y) in nats for every column of X (N, columns), as a score for ``SelectKBest``.
 
     It takes the place of scikit-learn's ``mutual_info_classif`` and ``mutual_info_regression``: whether y has classes
     is decided by its values.

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from infoknife import measure
-from infoknife.measure.answers import column_kinds
 from infoknife.measure.estimate import Candidate, Diagnostics, Estimate
+from infoknife.measure.interval import column_kinds
 from infoknife.measure.table import Table, read_table
 
 

@@ -50,14 +50,14 @@ def test_the_name_of_an_array_is_all_its_columns(arrays: File) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("color", "--x: .*data.csv has no column 'color'; did you mean 'colour'? the columns are size, kind, colour"),
-        ("size,", "--x: .*data.csv has no column ''; the columns are size, kind"),
-        ("", "--x: .*data.csv has no column ''; the columns are size, kind"),
+        ("color", "did you mean 'colour'?"),
+        ("size,", "has no column ''"),
+        ("", "has no column ''"),
         ("size,kind,size", "--x names 'size' more than once"),
     ],
 )
 def test_names_that_are_wrong(sheet: File, text: str, expected: str) -> None:
-    with pytest.raises(ValueError, match=expected.replace("?", re.escape("?"))):
+    with pytest.raises(ValueError, match=re.escape(expected)):
         chosen(sheet, "--x", text)
 
 
@@ -105,7 +105,7 @@ def test_gaps_reach_the_measure(gaps: File) -> None:
     columns = read(gaps, gaps.names)
     found = {name: values(gaps, column, "drop")[6:9].tolist() for name, column in columns.items()}
     assert found["whole"] == [6, None, 8]
-    assert found["real"] == [6.5, pytest.approx(float("nan"), nan_ok=True), 8.5]
+    assert found["real"] == [6.5, None, 8.5]
     assert found["label"] == ["a", None, "a"]
     assert found["truth"][1] is None
     with pytest.raises(

@@ -79,16 +79,6 @@ def test_json_with_pointwise_values(run: Run, flowers: Path, engine: Engine) -> 
     assert content["pointwise_rows"] == list(range(300))
 
 
-def test_infinity_is_an_answer(run: Run, flowers: Path, engine: Engine) -> None:
-    engine.value, engine.messages = math.inf, ("width follows from length",)
-    result = run("entropy", flowers, "--columns", "length,width")
-    assert result.exit_code == 0
-    assert "inf nats" in result.stdout
-    assert "width follows from length" in result.stdout
-    assert result.stderr == ""
-    assert json.loads(run("entropy", flowers, "--columns", "length,width", "--json").stdout)["value"] == "inf"
-
-
 def test_no_answer_is_told(run: Run, flowers: Path, engine: Engine) -> None:
     engine.value, engine.messages = math.nan, ("length has odd values",)
     path = flowers.parent / "picture.png"
@@ -100,12 +90,6 @@ def test_no_answer_is_told(run: Run, flowers: Path, engine: Engine) -> None:
     result = run("entropy", flowers, "--columns", "length", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["value"] is None
-
-
-def test_messages_name_options(run: Run, flowers: Path, engine: Engine) -> None:
-    engine.messages = ("rows are alike. If they are a series in time, pass blocks=7 or so",)
-    content = json.loads(run("entropy", flowers, "--columns", "length", "--json").stdout)
-    assert content["diagnostics"]["messages"] == ["rows are alike. If they are a series in time, say --blocks 7 or so"]
 
 
 def test_blocks_and_groups(run: Run, flowers: Path, engine: Engine) -> None:
@@ -177,7 +161,6 @@ def test_wrong_input(
     [
         (ValueError("method is 'q';\nexpected another"), 2, "method is 'q'; expected another"),
         (TypeError("width is odd"), 2, "width is odd"),
-        (ValueError("no. Pass method='auto'"), 2, "no. Say --method auto"),
         (KeyboardInterrupt(), 130, "stopped"),
         (OSError(28, "No space left on device", "out.png"), 2, "out.png: no space left on device"),
         (OSError("odd"), 2, "a file: odd"),
@@ -202,24 +185,3 @@ def test_without_matplotlib(run: Run, flowers: Path, engine: Engine, monkeypatch
     result = run("entropy", flowers, "--plot", flowers.parent / "picture.png")
     assert result.exit_code == 2
     assert 'pip install "infoknife[plot]"' in result.stderr
-
-
-def test_a_picture_that_fails_leaves_no_file(run: Run, flowers: Path, engine: Engine) -> None:
-    engine.error = lambda arguments: RuntimeError("no")
-    path = flowers.parent / "picture.png"
-    assert run("entropy", flowers, "--columns", "length", "--plot", path).exit_code == 1
-    assert not path.exists()
-
-
-def test_help_has_an_example(run: Run) -> None:
-    text = " ".join(run("entropy", "--help").stdout.split())
-    assert "infoknife entropy flowers.csv --columns" in text
-
-
-def test_a_measured_value(run: Run, flowers: Path, engine: Engine) -> None:
-    """The fake engine is Gaussian, so the file's own moments give the answer."""
-    import numpy as np
-
-    length = np.loadtxt(flowers, delimiter=",", skiprows=1, usecols=0)
-    value = json.loads(run("entropy", flowers, "--columns", "length", "--json").stdout)["value"]
-    assert value == pytest.approx(0.5 * math.log(2 * math.pi * math.e * length.var(ddof=1)), abs=0.01)

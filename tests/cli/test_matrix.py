@@ -51,10 +51,6 @@ def test_what_could_be_chance_is_marked(p_value: float, marks: int) -> None:
         assert sum(line.count("0.250 ±0.025 ·") + line.count("0.250 ·") for line in found) == marks
 
 
-def test_names_are_used_where_they_fit() -> None:
-    assert lines(matrix(3), 80)[0].split() == ["column_00", "column_01", "column_02"]
-
-
 def test_long_names_lose_their_middle() -> None:
     found = lines(matrix(2, "a_very_long_name_of_a_coumn_number_{}"), 80)
     assert found[0].split() == ["a_very_long…umn_number_0", "a_very_long…umn_number_1"]
@@ -88,7 +84,3 @@ def test_infinity_and_what_is_not_there(tmp_path: Path) -> None:
 def test_no_name_is_a_formula(tmp_path: Path) -> None:
     found = rows(matrix(2, "={}+1", p_value=0.5), tmp_path / "pairs.csv")
     assert found[1] == ["'=0+1", "'=1+1", "0.25", "0.025", "0.5", "40", ""]
-
-
-def test_failures_say_where() -> None:
-    assert str(Failure(("a", "b"), "no luck")) == "a – b: no luck"

@@ -27,13 +27,6 @@ def test_a_table(run: Run, flowers: Path, engine: Engine) -> None:
     assert call["effort"] == "standard"
 
 
-def test_json(run: Run, flowers: Path, engine: Engine) -> None:
-    content = json.loads(run("mi", flowers, "--x", "length", "--y", "species", "--json").stdout)
-    assert content["columns"] == {"x": ["length"], "y": ["species"]}
-    assert content["quantity"] == "mutual information"
-    assert "permutation_test" not in content
-
-
 def test_permutations(run: Run, flowers: Path, engine: Engine) -> None:
     arguments = ("mi", flowers, "--x", "length", "--y", "species", "--permutations", 99, "--seed", 4, "--blocks", 9)
     assert "p = 0.002 by 99 permutations" in run(*arguments).stdout
@@ -172,12 +165,6 @@ def test_wrong_input(
     assert engine.calls == []
 
 
-def test_help_has_examples(run: Run) -> None:
-    text = " ".join(run("mi", "--help").stdout.split())
-    assert "infoknife mi flowers.csv --x length,width --y species" in text
-    assert "infoknife mi flowers.csv --all" in text
-
-
 # files as people have them
 
 
@@ -202,13 +189,6 @@ def test_options_of_text(run: Run, tmp_path: Path, engine: Engine) -> None:
     assert run("mi", tmp_path / "a.csv", "--x", "é", "--y", "b", *options).exit_code == 0
     assert engine.calls[0]["x"]["é"][1] == 1.125
     assert engine.calls[0]["discrete"] == {"b": False}
-
-
-def test_a_separator_that_is_not_found(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("age;b\n1;2\n3\n")
-    result = run("mi", tmp_path / "a.csv", "--x", "age", "--y", "b")
-    assert result.exit_code == 2
-    assert "has no column 'age'; is the semicolon the separator (--sep ';')? the columns are age;b" in result.stderr
 
 
 @pytest.fixture
@@ -315,13 +295,6 @@ def test_the_input_is_not_overwritten(run: Run, flowers: Path, engine: Engine, o
     assert f"{option} is {link}, the file that is read; choose another {option}" in result.stderr
     assert flowers.read_bytes() == before
     assert engine.calls == []
-
-
-def test_a_path_that_is_too_long(run: Run, flowers: Path, engine: Engine) -> None:
-    result = run("mi", flowers, "--all", "--plot", flowers.parent / ("p" * 300 + ".png"))
-    assert result.exit_code == 2
-    assert "file name too long; choose another --plot" in result.stderr
-    assert len(result.stderr.splitlines()) == 1
 
 
 def test_outputs_are_whole_or_not_there(

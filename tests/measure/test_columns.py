@@ -198,8 +198,7 @@ def test_gaps_are_found(value: Any) -> None:
 @pytest.mark.parametrize("value", GAPS.values(), ids=GAPS)
 def test_gaps_are_an_error_or_dropped(value: Any) -> None:
     columns = [column(value), Values("y", "y", ROWS[:, 1], np.zeros(N, dtype=bool))]
-    expected = "^x has missing values in 1 of 12 rows, the first in row 5; expected none. Pass missing='drop'"
-    with pytest.raises(ValueError, match=expected):
+    with pytest.raises(ValueError, match=r"^x has missing values in 1 of 12 rows, the first in row 5.*'drop'"):
         discard_missing(columns, "error")
     left, kept, notes = discard_missing(columns, "drop")
     assert kept.tolist() == [i != 5 for i in range(N)]

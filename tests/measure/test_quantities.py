@@ -59,21 +59,6 @@ def test_mixed_frames_agree() -> None:
     assert values == [values[0]] * 4
 
 
-def test_declared_columns() -> None:
-    x, y = CODES
-    expected = mutual_information(x, y, effort="quick").value
-    assert mutual_information(x, y.astype(float), discrete=True, effort="quick").value == expected
-    assert mutual_information(x.astype(float), y.astype(float), discrete=["x", "y"], effort="quick").value == expected
-    frame = pd.DataFrame({"u": x.astype(float)})
-    assert mutual_information(frame, y, discrete=["u", "y"], effort="quick").value == expected
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_pointwise_values_are_double(dtype: type[np.floating[Any]]) -> None:
-    x, y = pair(100, 1)
-    assert mutual_information(x.astype(dtype), y.astype(dtype), **CHEAP).pointwise.dtype == np.float64
-
-
 # what an estimate says
 
 
@@ -96,15 +81,6 @@ def test_pointwise_values_come_in_the_order_of_the_rows() -> None:
     assert np.corrcoef(found, -stats.norm.logpdf(x))[0, 1] > 0.99
 
 
-def test_units() -> None:
-    nats, bits = (entropy(TRIPLE, unit=unit, **CHEAP) for unit in ("nats", "bits"))
-    assert bits.unit == "bits"
-    assert bits.value == pytest.approx(nats.value / math.log(2))
-    assert bits.stderr == pytest.approx(nats.stderr / math.log(2))
-    fair = entropy([0, 1] * 500, unit="bits", effort="quick")
-    assert fair.value == pytest.approx(1, abs=0.005)
-
-
 def test_the_correction_is_half_the_gap() -> None:
     told = mutual_information(TRIPLE[:, 0], TRIPLE[:, 1:], **CHEAP).diagnostics
     assert told.gap is not None
@@ -116,7 +92,7 @@ def test_the_correction_is_half_the_gap() -> None:
 def test_diagnostics() -> None:
     told = entropy(TRIPLE, effort="quick").diagnostics
     names = [one.name for one in told.candidates]
-    assert {"gaussian", "student", "mixture", "elliptical"} <= set(names)
+    assert {"gaussian", "student", "mixture"} <= set(names)
     assert sum(one.weight for one in told.candidates) == pytest.approx(1)
     assert told.method.startswith("gaussian")
     assert (told.rows, told.folds) == (1100, EFFORTS["quick"].folds)
@@ -127,15 +103,10 @@ def test_diagnostics() -> None:
     assert best.score == pytest.approx(3 * NORMAL + 0.5 * log_det(0, 1, 2), abs=0.3)
 
 
-def test_effort_decides_the_folds() -> None:
-    assert mutual_information(*CODES, effort="quick").diagnostics.folds == 5
-    assert mutual_information(*CODES).diagnostics.folds == 10
-
-
 def test_columns_that_could_be_either() -> None:
     (column,) = entropy(CODES[1], effort="quick").diagnostics.columns
     assert (column.name, column.kind, column.why) == ("x", "discrete", "3 different whole numbers in 3,000 rows")
-    assert column.advice.endswith("pass discrete={'x': False}")
+    assert column.advice.endswith("{'x': False}")
 
 
 # randomness and progress
@@ -260,14 +231,9 @@ def test_repeated_labels_are_no_reason() -> None:
 
 def test_too_few_samples() -> None:
     x, y = pair(30, 5)
-    with pytest.warns(
-        MeasurementWarning, match="too few samples for this dimension: 30 rows of 10 continuous"
-    ) as record:
+    with pytest.warns(MeasurementWarning, match="too few samples .* 30 rows of 10 continuous"):
         estimate = mutual_information(x, y, effort="quick")
     assert estimate.diagnostics.messages[0].startswith("too few samples")
-    assert record[0].filename == __file__
-    with pytest.warns(MeasurementWarning, match="Collect more rows, or leave columns out"):
-        entropy(x[:24], **CHEAP)
 
 
 @pytest.mark.parametrize("rows", [10, 11])
@@ -305,3 +271,40 @@ def test_a_classifier_for_classes(monkeypatch: pytest.MonkeyPatch) -> None:
         estimate = mutual_information(*LABELLED, method="classifier", effort="quick")
     assert is_near(estimate, class_information(), misfit=0.03)
     assert (estimate.diagnostics.method, estimate.diagnostics.folds) == ("classifier", 2)
+
+
+# edges
+
+R = np.random.default_rng(0)
+Z, W, E = R.normal(size=(3, 1100))
+
+
+def test_a_condition_that_tells_one_column_of_two() -> None:
+    assert mutual_information(np.c_[Z, W], W + E, Z, effort="quick").value == pytest.approx(0.5 * math.log(2), abs=0.08)
+
+
+def test_infinite_given_the_condition() -> None:
+    with pytest.warns(MeasurementWarning, match="probably inf"):
+        assert mutual_information(W, W + Z, Z, effort="quick").value == math.inf
+
+
+@pytest.mark.parametrize("method", ["autoregressive", "knife"])
+def test_networks_repeat_and_leave_no_trace(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(EFFORTS, "quick", Plan(steps=20, networks=(), folds=5, network_folds=2))
+    before, (x, y) = torch.get_rng_state(), pair(150, 1)
+    first, again = (mutual_information(x, y, method=method, effort="quick").value for _ in range(2))
+    assert first == again
+    assert torch.get_rng_state().equal(before)
+
+
+def test_canonical_at_the_edge_of_its_rows() -> None:
+    u = np.random.default_rng(8).normal(size=(266, 5))
+    v = np.c_[u[:, 0] * u[:, 1] + 0.3 * E[:266], W[:266], Z[:266]]
+    assert math.isfinite(mutual_information(u, v, method="canonical", effort="quick").value)
+
+
+def test_few_rows_with_a_support() -> None:
+    told: list[float] = []
+    entropy(R.random(10), support=(0, 1), effort="quick", progress=lambda part, words: told.append(part))
+    assert told == sorted(told)
+    assert told[-1] == 1

@@ -10,8 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infoknife.measure.question import Question, views
-from infoknife.measure.table import Part, Sample, Table, read_table
+from infoknife.measure.question import Part, Sample, views
+from infoknife.measure.table import Table, read_table
 
 Seeded = Callable[[int], torch.Generator]
 
@@ -33,12 +33,6 @@ def same(a: Sample, b: Sample) -> bool:
 # columns
 
 
-def test_no_columns_are_false() -> None:
-    assert not Part()
-    assert Part((0,))
-    assert Part((), (0,))
-
-
 @given(columns, columns, columns)
 def test_columns_are_united(a: Part, b: Part, c: Part) -> None:
     both = a | b
@@ -49,22 +43,7 @@ def test_columns_are_united(a: Part, b: Part, c: Part) -> None:
     assert a | Part() == a
 
 
-def test_a_question_is_about_target_and_condition() -> None:
-    question = Question("conditional mutual information", Part((0,)), Part((2, 4), (1,)), Part((2,)))
-    assert question.columns == Part((0, 2, 4), (1,))
-
-
 # rows
-
-
-def test_rows() -> None:
-    rows = data()
-    some = rows.rows(torch.tensor([7, 1, 1]))
-    assert len(some) == 3
-    assert some.continuous[:, 0].tolist() == [21, 3, 3]
-    assert some.discrete.tolist() == [[1, 2], [1, 1], [1, 1]]
-    assert some.levels == (2, 5)
-    assert same(rows.rows(slice(2, 4)), rows.rows(torch.tensor([2, 3])))
 
 
 @given(st.integers(1, 40), st.integers(1, 50))

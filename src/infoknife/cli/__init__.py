@@ -1,4 +1,4 @@
-"""The command line: one file a command, gathered here."""
+"""The command line: one file per command, gathered here."""
 
 from typing import Annotated
 

@@ -6,26 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from infoknife import files
 from infoknife.cli.messages import note
-from infoknife.files import Column, File, open_file, printable
-from infoknife.files.base import Values
+from infoknife.files import Column, File, Values, open_file, overlooked_separator, printable
 
-__all__ = [
-    "arguments",
-    "check_rows",
-    "chosen",
-    "declared",
-    "known",
-    "opened",
-    "read",
-    "row_options",
-    "say_notes",
-    "single",
-    "values",
-]
-
-SHOWN = 20  # columns that an error lists
+MAX_SHOWN = 20  # columns that an error lists
 FILL = "Drop such rows, fill in a number, or give them a label of their own such as 'unknown'"
 DROP = "Say --missing drop to leave out such rows, or --missing category to make them a label of their own"
 
@@ -72,14 +56,12 @@ def _parts(text: str) -> list[str]:
 def _missing(file: File, option: str, name: str) -> tuple[str, ...]:
     grouped = {name for columns in file.groups.values() for name in columns}
     names = list(file.groups) + [name for name in file.names if name not in grouped]
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    listed = f"the columns are {', '.join(names[:SHOWN])}{more}"
+    more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
+    listed = f"the columns are {', '.join(names[:MAX_SHOWN])}{more}"
     close = difflib.get_close_matches(name, file.names, n=1)
     hint = f"; did you mean '{close[0]}'?" if close else ";"
-    marks = [mark for mark in files.SEPARATORS if len(names) == 1 and mark in names[0]]
-    if marks:
-        word = "tab" if marks[0] == "\t" else f"'{marks[0]}'"
-        hint = f"; is the {files.SEPARATORS[marks[0]]} the separator (--sep {word})?"
+    if len(names) == 1 and (asked := overlooked_separator(names[0])):
+        hint = f"; {asked}"
     raise ValueError(f"{option}: {file.path} has no column '{printable(name)}'{hint} {listed}")
 
 
@@ -144,14 +126,8 @@ def known(file: File, column: Column, way: str = FILL) -> Values:
 
 
 def values(file: File, column: Column, missing: str) -> Values:
-    """Return the values of a column, with ``None`` or NaN in its gaps if ``--missing`` allows them."""
-    if missing == "error":
-        return known(file, column, DROP)
-    if column.values.dtype.kind == "f" or not column.missing.any():
-        return column.values
-    filled = column.values.astype(object)
-    filled[column.missing] = None
-    return filled
+    """Return the values of a column, masked in its gaps if ``--missing`` allows them."""
+    return known(file, column, DROP) if missing == "error" else column.masked()
 
 
 def row_options(file: File, missing: str, groups: str | None, blocks: int | None) -> dict[str, Any]:

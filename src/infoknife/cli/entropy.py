@@ -7,8 +7,6 @@ from infoknife.cli import options
 if TYPE_CHECKING:
     from infoknife.files import File
 
-__all__ = ["entropy"]
-
 
 def entropy(
     file: options.File,

@@ -9,7 +9,7 @@ BLOCK = 1 << 20  # bytes that are read at once
 
 
 def identity(data: Path) -> dict[str, str]:
-    """Give the name of a table, and a hash of all that is in it, or in the files of a folder.
+    """Return the name of a table, and a hash of all that is in it, or in the files of a folder.
 
     Args:
         data: A file or folder; one that is missing is as if empty, and reported by the check of a trial.

@@ -14,16 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoknife.atomic import written_whole
-from infoknife.cli.paint import shortened, written
+from infoknife.pictures.measure import shortened, written
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from infoknife.measure.estimate import ColumnKind
 
-__all__ = ["Failure", "Matrix", "Pair"]
-
-LONGEST = 24  # letters of a name in the table
+MAX_NAME = 24  # letters of a name in the table
 GAP = 2  # spaces between columns
 CHANCE = 0.05  # p-values above are marked
 
@@ -98,7 +96,7 @@ class Matrix:
     def tables(self, width: int | None) -> "Iterator[Table]":
         """Yield the matrix as tables of so many letters across.
 
-        Standard errors stand beside the values, or in tables of their own if that is too wide.
+        Standard errors stand next to the values, or in tables of their own if that is too wide.
         """
         values = [[_cell(value) for value in row] for row in self.values]
         errors = [[_cell(value) for value in row] for row in self.stderrs]
@@ -112,7 +110,7 @@ class Matrix:
             ]
             for row in zip(values, errors, marks, strict=True)
         ]
-        names = [shortened(name, LONGEST) for name in self.names]
+        names = [shortened(name, MAX_NAME) for name in self.names]
         if len(list(_parts(names, names, both, width))) == 1:
             yield from _tables(names, both, width)
             return

@@ -8,7 +8,6 @@ import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,45 +22,22 @@ if TYPE_CHECKING:
     from infoknife.measure.estimate import ColumnKind, Estimate
     from infoknife.measure.table import Table
 
-__all__ = ["Answer", "Watch", "advise", "bar", "in_options", "measure", "print_json", "reported"]
-
 Watch = Callable[[float, str], None]
 
-OPTIONS = {  # what Python's messages say, and what the command line does
-    "Pass method='auto'": "Say --method auto",
-    "pass another method": "choose another --method",
-    "pass blocks=": "say --blocks ",
-    "Pass blocks=, or leave groups out": "Say --blocks N, or leave out --groups",
-    "pass groups= ": "say --groups COLUMN ",
-}
-EITHER = {
+ALTERNATIVES = {
     "a quantity": ("is a quantity", "are quantities", "--continuous"),
     "labels": ("has labels", "have labels", "--discrete"),
 }
-SHOWN = 50  # letters of columns' names on each side of a formula
+MAX_SHOWN = 50  # letters of columns' names on each side of a formula
 
 
 def measure(function: "Callable[..., Estimate]", **arguments: Any) -> "Estimate":
-    """Call a measuring function; its messages name options of the command line."""
+    """Call a measuring function without its warnings: all of them are messages of the estimate."""
     from infoknife.measure import MeasurementWarning
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MeasurementWarning)  # all of them are messages of the estimate
-        estimate = function(**arguments)
-    messages = tuple(map(in_options, estimate.diagnostics.messages))
-    return replace(estimate, diagnostics=replace(estimate.diagnostics, messages=messages))
-
-
-def in_options(text: str) -> str:
-    """Return a message about arguments of Python in the words of the command line.
-
-    Example:
-        >>> in_options("If they are a series in time, pass blocks=40 or so")
-        'If they are a series in time, say --blocks 40 or so'
-    """
-    for python, option in OPTIONS.items():
-        text = text.replace(python, option)
-    return text
+        warnings.simplefilter("ignore", MeasurementWarning)
+        return function(**arguments)
 
 
 def advise(command: str, columns: "Iterable[ColumnKind]") -> None:
@@ -73,7 +49,7 @@ def advise(command: str, columns: "Iterable[ColumnKind]") -> None:
             names.append(column.name)
     for (kind, either), names in found.items():
         if either:
-            one, many, option = EITHER[either]
+            one, many, option = ALTERNATIVES[either]
             are, if_so = (f"{names[0]} is", f"it {one}") if len(names) == 1 else (f"{_and(names)} are", f"they {many}")
             note(command, f"{are} taken as {kind}. If {if_so}, say {option} {_as_option(names)}")
 
@@ -99,7 +75,7 @@ def reported(command: str) -> Iterator[None]:
     except typer.Exit:
         raise
     except (ValueError, TypeError) as error:
-        raise fail(command, in_options(str(error))) from None
+        raise fail(command, str(error)) from None
     except OSError as error:  # a disk that is full, a file that is not there
         if isinstance(error, FileNotFoundError) and error.errno is None:  # one of ours
             raise fail(command, str(error)) from None
@@ -183,10 +159,9 @@ class Answer(NamedTuple):
             self.show()
         advise(command, self.estimate.diagnostics.columns)
         if plot is not None:
-            from infoknife.cli import paint
-            from infoknife.cli.portrait import portrait
+            from infoknife.pictures.measure import portrait, save
 
-            paint.save(portrait(self), plot)
+            save(portrait(self.title, self.estimate, self.table().columns), plot)
         if math.isnan(self.estimate.value):
             raise typer.Exit(1)
 
@@ -217,7 +192,7 @@ class Answer(NamedTuple):
 def _listed(names: Sequence[str]) -> str:
     """The names of columns, the first few of many."""
     ends = accumulate(len(name) + 2 for name in names)
-    few = max(1, sum(end <= SHOWN for end in ends))
+    few = max(1, sum(end <= MAX_SHOWN for end in ends))
     more = f" and {len(names) - few} more" if few < len(names) else ""
     return ", ".join(names[:few]) + more
 

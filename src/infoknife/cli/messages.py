@@ -6,8 +6,6 @@ import typer
 
 from infoknife.files import printable
 
-__all__ = ["cannot_write", "fail", "note", "require_matplotlib"]
-
 
 def note(command: str, text: str) -> None:
     """Say something on stderr, in one line that no name in it can break."""

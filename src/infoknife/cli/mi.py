@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from infoknife.cli.measured import Answer
     from infoknife.files import File
 
-__all__ = ["mi"]
-
-WIDE = 1 << 16  # letters in a line of a file
+MAX_WIDTH = 1 << 16  # letters in a line of a file
 PERMUTATIONS = "Test independence too, by so many permutations of the rows of y."
 
 
@@ -191,10 +189,9 @@ def _tell_matrix(
     if out is not None:
         matrix.write_csv(out)
     if plot is not None:
-        from infoknife.cli import paint
-        from infoknife.cli.heat import heat
+        from infoknife.pictures.measure import heat_map, save
 
-        paint.save(heat(matrix, title), plot)
+        save(heat_map(title, matrix.names, matrix.values, matrix.stderrs, matrix.unit), plot)
     if matrix.failures:
         raise typer.Exit(1)
 
@@ -205,6 +202,6 @@ def _print_matrix(matrix: "Matrix", title: str) -> None:
     typer.echo(f"{title}, in {matrix.unit}\n")
     is_terminal, width = (console := Console()).is_terminal, console.width
     for table in matrix.tables(width if is_terminal else None):
-        Console(width=width if is_terminal else WIDE).print(table)
+        Console(width=width if is_terminal else MAX_WIDTH).print(table)
     if matrix.permutations:
         typer.echo(f"\n· could be chance: p > 0.05 by {matrix.permutations:,} permutations")

@@ -9,34 +9,6 @@ import typer
 
 from infoknife.cli.messages import fail, require_matplotlib
 
-__all__ = [
-    "EFFORT",
-    "AsJson",
-    "Blocks",
-    "Continuous",
-    "Decimal",
-    "Discrete",
-    "Effort",
-    "EffortOption",
-    "Encoding",
-    "File",
-    "Given",
-    "Groups",
-    "Method",
-    "Missing",
-    "MissingOption",
-    "Plot",
-    "Pointwise",
-    "Seed",
-    "Sep",
-    "Unit",
-    "UnitOption",
-    "check_outputs",
-    "column_option",
-    "measuring_option",
-    "output_option",
-]
-
 PICTURES = (".png", ".svg", ".pdf")
 PICTURES_OR = f"{', '.join(PICTURES[:-1])} or {PICTURES[-1]}"
 EFFORT = "How long to look for the best density."

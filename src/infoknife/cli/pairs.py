@@ -16,11 +16,9 @@ import torch
 
 from infoknife.cli.columns import values as values_of
 from infoknife.cli.matrix import Failure, Matrix, Pair
-from infoknife.cli.measured import Watch, bar, in_options, measure
+from infoknife.cli.measured import Watch, bar, measure
 from infoknife.cli.messages import note
 from infoknife.files import Column, File
-
-__all__ = ["pairwise", "usable"]
 
 FEW_PAIRS = 6  # so few are quicker than the start of other processes
 
@@ -118,14 +116,10 @@ class _Task(NamedTuple):
             estimate = measure(measuring.mutual_information, **self.arguments, **self.settings, progress=progress)
             p_value = math.nan
             if self.permutations is not None:
-                how = {
-                    "permutations": self.permutations,
-                    "method": self.settings["method"],
-                    "seed": self.settings["seed"],
-                }
+                how = {key: self.settings[key] for key in ("method", "seed")} | {"permutations": self.permutations}
                 p_value = measuring.permutation_test(**self.arguments, **how).p_value
         except Exception as error:  # whatever it is, the others are worth having
-            return Pair(self.names, messages=(in_options(" ".join(str(error).split())) or type(error).__name__,))
+            return Pair(self.names, messages=(" ".join(str(error).split()) or type(error).__name__,))
         told = estimate.diagnostics
         return Pair(self.names, estimate.value, estimate.stderr, p_value, told.rows, told.messages, told.columns)
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from infoknife.leakage.probes import Held
 from infoknife.leakage.rows import Attribute, Floats, Quantity, Target
 from infoknife.measure import Diagnostics, Estimate, mutual_information
+from infoknife.measure.crossfit import stacked, weights
 from infoknife.measure.estimate import Candidate
 from infoknife.measure.relations import without_dependent
-from infoknife.measure.stacking import stacked, weights
 from infoknife.measure.table import read_table
 
 Z_SCORE = 2.0  # standard errors by which an average must be better to be taken as better

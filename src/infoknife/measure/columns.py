@@ -21,8 +21,6 @@ from torch import Tensor
 from infoknife.inputs import check_finite, one_of, tensor
 from infoknife.measure.kinds import has_few_values
 
-__all__ = ["MIN_ROWS", "Missing", "Values", "discard_missing", "read_argument"]
-
 MIN_ROWS = 10
 MISSING_LABEL = "missing"
 DAY = 86_400.0  # seconds
@@ -132,7 +130,7 @@ def _first_gap(gaps: Mapping[str, NDArray[np.bool_]]) -> str:
     more = f", and so {'has' if len(others) == 1 else 'have'} {', '.join(other for other, _ in others)}" * bool(others)
     return (
         f"{name} has missing values in {int(where.sum())} of {len(where)} rows, the first in row {int(where.argmax())}"
-        f"{more}; expected none. Pass missing='drop' to leave out such rows, or missing='category' to make them a label"
+        f"{more}; expected none. Set missing to 'drop' to leave out such rows, or to 'category' to make them a label"
     )
 
 

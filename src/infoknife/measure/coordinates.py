@@ -1,12 +1,12 @@
 r"""Coordinates in which densities are fitted: monotone maps of single columns, with exact log-slopes.
 
 A density in coordinates u = m(x) is one of x by $\log q(x) = \log q(u) + \sum_j \log m_j'(x_j)$. In mutual information
-and total correlation the slopes cancel. All maps are fitted to training rows alone.
+and total correlation the slopes cancel. All maps are fitted to training rows alone. Quantiles and their maps are those
+of ``infoknife.coordinates``; here are the number of knots, exact ranks and Student's distribution.
 """
 
 import math
-from abc import ABC, abstractmethod
-from typing import Self, final
+from collections.abc import Callable
 
 import torch
 from scipy import special
@@ -15,134 +15,96 @@ from torch import Tensor
 from infoknife.coordinates import RankNormal
 from infoknife.measure.question import Question
 
-__all__ = ["Coordinates", "Normal", "Ranks", "Standard", "Student", "normal", "standard"]
-
 BEYOND = 5  # training rows that lie beyond the outermost knots of a column, on either side
 FAR = 25.0  # where Student's quantiles of normal probabilities are still exact
 KNOTS = (1, 2, 5, 12)  # times the cube root of the rows: numbers of knots to choose from
 
-
-class Coordinates(ABC):
-    """A monotone map of every column, fitted to rows."""
-
-    @abstractmethod
-    def fit(self, x: Tensor) -> Self:
-        """Fit the maps to x (N, d)."""
-
-    @abstractmethod
-    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Map x (N, d) to u (N, d), and give the log-slopes (N, d)."""
+Map = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""From rows x (N, d) to u (N, d) and log-slopes (N, d)."""
+Coordinates = Callable[[Question, Tensor], Map]
+"""Fits a map to training rows (N, d), for a question."""
 
 
-@final
-class Standard(Coordinates):
-    """Centred by the median, in units of half the distance between the quantiles at 16 and 84 %: for any tails."""
+def standard(question: Question | None, x: Tensor) -> Map:
+    """Centre by the median, in units of half the distance between the quantiles at 16 and 84 %: for any tails."""
+    ranks = _quantiles(x)
 
-    def fit(self, x: Tensor) -> Self:
-        """Take the quantiles of x (N, d)."""
-        self.ranks = _ranks(x)
-        return self
-
-    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Map x (N, d) to u (N, d), and give the log-slopes (N, d)."""
-        if self.ranks is None:
+    def mapped(x: Tensor) -> tuple[Tensor, Tensor]:
+        if ranks is None:
             return x, x
-        u, scale = self.ranks.standardize(x)
+        u, scale = ranks.standardize(x)
         return u, -scale.log().expand_as(u)
 
-
-def standard(question: Question) -> Coordinates:
-    """Raw coordinates, for any question."""
-    return Standard()
+    return mapped
 
 
-@final
-class Normal(Coordinates):
-    r"""Every column made standard normal by its quantiles, $u = \Phi^{-1}(F(x))$, piecewise linear between knots."""
-
-    def fit(self, x: Tensor) -> Self:
-        """Take the quantiles of x (N, d), at as many knots as make every fourth row most likely to the others."""
-        others = torch.arange(len(x), device=x.device) % 4 > 0
-        varies = bool((x[others] != x[others][0]).any(0).all())
-        scores = {more: _score(_ranks(x[others], more), x[~others]) for more in KNOTS} if varies else {KNOTS[0]: 0.0}
-        self.ranks = _ranks(x, max(scores, key=lambda more: scores[more]))
-        return self
-
-    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Map x (N, d) to u (N, d), and give the log-slopes (N, d)."""
-        if self.ranks is None:
-            return x, x
-        return self.ranks.map(x)
+def normal(question: Question, x: Tensor) -> Map:
+    """Make every column standard normal: with exact slopes for entropies, by exact ranks for all else."""
+    return by_quantiles(x) if question.reduced is None else by_ranks(x)
 
 
-@final
-class Ranks(Coordinates):
-    r"""Every column made standard normal by its ranks among training rows, for questions that ranks decide.
+def by_quantiles(x: Tensor) -> Map:
+    r"""Make every column standard normal by its quantiles, $u = \Phi^{-1}(F(x))$, piecewise linear between knots.
+
+    As many knots are taken as make every fourth row most likely to the others.
+    """
+    others = torch.arange(len(x), device=x.device) % 4 > 0
+    varies = bool((x[others] != x[others][0]).any(0).all())
+    scores = {more: _score(_quantiles(x[others], more), x[~others]) for more in KNOTS} if varies else {KNOTS[0]: 0.0}
+    ranks = _quantiles(x, max(scores, key=lambda more: scores[more]))
+    return (lambda x: (x, x)) if ranks is None else ranks.map
+
+
+def by_ranks(x: Tensor) -> Map:
+    r"""Make every column standard normal by its ranks among training rows, for questions that ranks decide.
 
     Between training rows the map is linear, so that any other monotone map of a column leaves u as it is. The slopes
-    are those of a smoother density: $\log m' = \log \hat f(x) - \log \phi(u)$ with $\hat f$ from `Normal`.
+    are those of a smoother density: $\log m' = \log \hat f(x) - \log \phi(u)$ with $\hat f$ from `by_quantiles`.
     """
+    smooth, ordered = by_quantiles(x), x.T.sort(1).values.contiguous()  # d N
 
-    def fit(self, x: Tensor) -> Self:
-        """Take the order of the rows of x (N, d)."""
-        self.smooth = Normal().fit(x)
-        self.ordered = x.T.sort(1).values.contiguous()  # d N
-        return self
-
-    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Map x (N, d) to u (N, d), and give the log-slopes (N, d)."""
-        v, log_slope = self.smooth(x)
-        if self.smooth.ranks is None:
+    def mapped(x: Tensor) -> tuple[Tensor, Tensor]:
+        v, log_slope = smooth(x)
+        if x.shape[1] == 0:
             return v, log_slope
-        u = torch.special.ndtri(self._level(x.T.contiguous()).T)
+        u = torch.special.ndtri(_levels(ordered, x.T.contiguous()).T)
         return u, log_slope + _log_normal(v) - _log_normal(u)
 
-    def _level(self, columns: Tensor) -> Tensor:
-        """The part of the training rows below each value (d, N), halfway through those that tie with it."""
-        N = self.ordered.shape[1]
-        left, right = (torch.searchsorted(self.ordered, columns, right=side) for side in (False, True))
-        place = right.clamp(1, N - 1)
-        low, high = self.ordered.gather(1, place - 1), self.ordered.gather(1, place)
-        between = place - 0.5 + ((columns - low) / (high - low)).nan_to_num(0.5).clamp(0, 1)
-        return torch.where(left == right, between, (left + right).to(columns) / 2) / N
+    return mapped
 
 
-def normal(question: Question) -> Coordinates:
-    """Normal coordinates for a question: exact slopes for entropies, exact ranks for all else."""
-    return Normal() if question.reduced is None else Ranks()
+def student(df: float, normal: Map) -> Map:
+    r"""Give every column Student's distribution, $u = T_\nu^{-1}(\Phi(v))$ with v the normal coordinates."""
 
-
-@final
-class Student(Coordinates):
-    r"""Every column given Student's distribution, $u = T_\nu^{-1}(\Phi(v))$ with v the normal coordinates."""
-
-    def __init__(self, df: float, normal: Coordinates) -> None:
-        self.df, self.normal = df, normal
-
-    def fit(self, x: Tensor) -> Self:
-        """Fit the normal coordinates to x (N, d)."""
-        self.normal.fit(x)
-        return self
-
-    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Map x (N, d) to u (N, d), and give the log-slopes (N, d)."""
-        v, log_slope = self.normal(x)
+    def mapped(x: Tensor) -> tuple[Tensor, Tensor]:
+        v, log_slope = normal(x)
         near = v.abs().clamp_max(FAR)
-        u = torch.as_tensor(-special.stdtrit(self.df, special.ndtr(-near.cpu().numpy()))).to(v)
-        log_near = _log_normal(near) - _log_student(u, self.df)
+        u = torch.as_tensor(-special.stdtrit(df, special.ndtr(-near.cpu().numpy()))).to(v)
+        log_near = _log_normal(near) - _log_student(u, df)
         stretch = v.abs() / near.clamp_min(1e-300)  # a straight line from where quantiles are no longer exact
         slope = torch.where(v.abs() > FAR, (u / FAR).log(), log_near)
         return u * torch.where(v.abs() > FAR, stretch, 1.0) * v.sign(), log_slope + slope
 
+    return mapped
 
-def _ranks(x: Tensor, more: int = 2) -> RankNormal | None:
+
+def _quantiles(x: Tensor, more: int = 2) -> RankNormal | None:
     """Quantiles of x (N, d) at ``more`` times the cube root of N knots; ``None`` without columns."""
     if x.shape[1] == 0:
         return None
     knots = 2 * math.ceil(more * len(x) ** (1 / 3) / 2) + 3  # an odd number, with one in the middle
     reach = -special.ndtri(min(BEYOND / len(x), 0.1))
-    ranks = RankNormal(x.shape[1], knots=knots, reach=float(reach)).to(x.dtype)
-    return ranks.initialize(x)
+    return RankNormal(x.shape[1], knots=knots, reach=float(reach)).to(x.dtype).initialize(x)
+
+
+def _levels(ordered: Tensor, columns: Tensor) -> Tensor:
+    """The part of the training rows (d, N) below each value (d, n), halfway through those that tie with it."""
+    N = ordered.shape[1]
+    left, right = (torch.searchsorted(ordered, columns, right=side) for side in (False, True))
+    place = right.clamp(1, N - 1)
+    low, high = ordered.gather(1, place - 1), ordered.gather(1, place)
+    between = place - 0.5 + ((columns - low) / (high - low)).nan_to_num(0.5).clamp(0, 1)
+    return torch.where(left == right, between, (left + right).to(columns) / 2) / N
 
 
 def _score(ranks: RankNormal | None, x: Tensor) -> float:

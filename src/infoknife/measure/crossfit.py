@@ -7,25 +7,47 @@ from typing import NamedTuple, Self
 import torch
 from torch import Tensor
 
-from infoknife.measure.candidates.base import Candidate, Fitted
-from infoknife.measure.candidates.canonical import dependence
-from infoknife.measure.question import View
-from infoknife.measure.stacking import stacked, weights
-from infoknife.measure.table import Sample
-
-__all__ = ["Measured", "Progress", "Screened", "is_absurd", "measure", "screen"]
+from infoknife.measure.candidates.base import Candidate, Fitted, dependence
+from infoknife.measure.question import Sample, View
 
 Progress = Callable[[float, str], None]
 
-TRAINING = 40_000  # rows that a density is fitted to, at most; more only cost time
-HELD = 20_000  # rows that choose, at most
-WINS = 0.002  # nats per row that a density must gain over what is there to take part
+MAX_TRAINING = 40_000  # rows that a density is fitted to; more only cost time
+MAX_HELD_OUT = 20_000  # rows that choose
+MIN_GAIN = 0.002  # nats per row that a density must gain over what is there to take part
 Z_SCORE = 2.0  # standard errors by which anything must be better to be taken as better
 TIE_TOLERANCE = 0.0005  # nats per row by which densities may differ and be as good as each other
 PAIRINGS = 8  # of held-out rows, that stand for independence
-ONE_ROW = 1.0  # nats that a single row may cost in the mean: a density that loses more is broken by it
+MAX_ROW_COST = 1.0  # nats that a single row may cost in the mean: a density that loses more is broken by it
 BELOW_ZERO = 0.05  # nats that an information may lie below zero by chance, or three standard errors
 MAX_STDERR = 1.0  # nats: an information that is known no better is not known
+ITERATIONS = 200  # of expectation maximisation for the weights
+IMPOSSIBLE = -1e6  # log-density of a row that nothing explains
+MIN_WEIGHT = 0.01  # weights below this are not worth a density
+
+
+def weights(log_probs: Tensor) -> Tensor:
+    r"""Weights (C,) of $\bar q = \sum_i w_i\, q_i$ under which held-out rows are most likely.
+
+    Args:
+        log_probs: Of C densities, for held-out rows (C, N).
+
+    Example:
+        >>> weights(torch.tensor([[-1.0, -1.0], [-9.0, -9.0]]))
+        tensor([1., 0.])
+    """
+    log_probs = log_probs.clamp_min(IMPOSSIBLE)
+    w = torch.full((len(log_probs), 1), 1 / len(log_probs)).to(log_probs)
+    for _ in range(ITERATIONS):
+        w = torch.softmax(log_probs + w.log(), 0).mean(1, keepdim=True).clamp_min(1e-12)
+    w = torch.where(w < MIN_WEIGHT, 0.0, w)
+    return (w / w.sum()).flatten()
+
+
+def stacked(terms: Tensor, w: Tensor) -> Tensor:
+    """The terms of the average, from those of its parts (C, ...) and their weights (C,), the same in every term."""
+    kept = w > 0
+    return torch.logsumexp(terms[kept] + w[kept].log().view(-1, *[1] * (terms.dim() - 1)), 0)
 
 
 class Tried(NamedTuple):
@@ -36,13 +58,16 @@ class Tried(NamedTuple):
     fitted: Fitted
 
     def terms(self, samples: Sequence[Sample]) -> Tensor:
-        """The question's terms for every row, comparable between views: (2, N)."""
-        return _terms(self.fitted, samples[self.view])
+        """The question's terms for every row: (2, N)."""
+        return self.fitted.terms(samples[self.view])
 
+    def name(self, views: Sequence[View]) -> str:
+        """The name of the candidate, and of its view if that is not the first."""
+        return "-".join(filter(None, (self.candidate.name, views[self.view].name)))
 
-def _terms(fitted: Fitted, sample: Sample) -> Tensor:
-    terms = fitted.terms(sample)
-    return terms if sample.shift is None else terms + sample.shift
+    def fixed(self) -> "Tried":
+        """With what was searched for fixed."""
+        return self._replace(candidate=self.candidate.with_fixed_hyperparameters(self.fitted))
 
 
 class Screened(NamedTuple):
@@ -122,7 +147,7 @@ def screen(
 ) -> Screened:
     """Try candidates on one division of the rows, the cheap ones first, networks only while they win."""
     first, second = views[0].sample.held_out(5, generator)
-    held, train = ([view.sample.rows(part) for view in views] for part in (first[:HELD], second[:TRAINING]))
+    held, train = ([view.sample.rows(part) for view in views] for part in (first[:MAX_HELD_OUT], second[:MAX_TRAINING]))
     suitable = [
         (i, one)
         for one in candidates
@@ -132,7 +157,7 @@ def screen(
     if not suitable:
         raise ValueError(
             f"method is {candidates[0].family!r}, which cannot measure {views[0].question.quantity} of these columns "
-            f"from {len(train[0])} training rows; expected one that can. Pass method='auto'"
+            f"from {len(train[0])} training rows; expected one that can. Set method to 'auto'"
         )
     tried: list[Tried] = []
     terms: list[Tensor] = []
@@ -144,7 +169,7 @@ def screen(
         progress(n / len(suitable), candidate.name)
         one = Tried(i, candidate, candidate.fit(train[i], views[i].question, generator))
         found = one.terms(held)
-        name = _named(one, views)
+        name = one.name(views)
         scores[name] = -float(found[0].mean())
         if not _is_broken(found):
             tried, terms = [*tried, one], [*terms, found]
@@ -155,19 +180,14 @@ def screen(
         if not candidate.is_density:
             progress(1.0, candidate.name)
             one = Tried(i, candidate, candidate.fit(train[i], views[i].question, generator))
-            scores[_named(one, views)] = math.nan
+            scores[one.name(views)] = math.nan
             best = _better(best, one, scores, held, views, generator)
     if best is None:
         raise ValueError(
             f"no density fits these columns: their {views[0].question.quantity} cannot be measured. Look for values "
-            f"that are far from all others, or pass another method"
+            f"that are far from all others, or set another method"
         )
     return best
-
-
-def _named(one: Tried, views: Sequence[View]) -> str:
-    """The name of a candidate, and of its view if that is not the first."""
-    return "-".join(filter(None, (one.candidate.name, views[one.view].name)))
 
 
 def _is_broken(terms: Tensor) -> bool:
@@ -175,7 +195,7 @@ def _is_broken(terms: Tensor) -> bool:
     if not bool(torch.isfinite(terms).all()):
         return True
     full = terms[0]
-    return float(full.median() - full.min()) > ONE_ROW * len(full) + 50
+    return float(full.median() - full.min()) > MAX_ROW_COST * len(full) + 50
 
 
 def _average(terms: Sequence[Tensor]) -> Tensor:
@@ -189,7 +209,7 @@ def _wins(now: Tensor, before: Tensor) -> bool:
     gain = now - before
     if len(gain) < 2:
         return False
-    return float(gain.mean()) > max(WINS, Z_SCORE * float(gain.std()) / math.sqrt(len(gain)))
+    return float(gain.mean()) > max(MIN_GAIN, Z_SCORE * float(gain.std()) / math.sqrt(len(gain)))
 
 
 def _kept(tried: list[Tried], terms: list[Tensor], scores: dict[str, float]) -> Screened:
@@ -205,7 +225,7 @@ def _kept(tried: list[Tried], terms: list[Tensor], scores: dict[str, float]) -> 
             break
         kept.append(best)
     w = weights(torch.stack([terms[i][0] for i in kept]))
-    return Screened([_fixed(tried[i]) for i in kept], w, scores)
+    return Screened([tried[i].fixed() for i in kept], w, scores)
 
 
 def _counted(tried: list[Tried], ways: dict[int, Tensor], best: int) -> int:
@@ -218,10 +238,6 @@ def _counted(tried: list[Tried], ways: dict[int, Tensor], best: int) -> int:
     return best if float(gain.mean()) > float(gain.std()) / math.sqrt(len(gain)) else other
 
 
-def _fixed(one: Tried) -> Tried:
-    return one._replace(candidate=one.candidate.with_fixed_hyperparameters(one.fitted))
-
-
 def _better(
     before: Screened | None,
     one: Tried,
@@ -231,7 +247,7 @@ def _better(
     generator: torch.Generator,
 ) -> Screened:
     """What was best so far, or features if these tell true pairs of held-out rows from others better."""
-    features = Screened([_fixed(one)], torch.ones(1).to(held[0].continuous), scores)
+    features = Screened([one.fixed()], torch.ones(1).to(held[0].continuous), scores)
     if before is None:
         return features
     pairings = [torch.randperm(len(held[0]), generator=generator) for _ in range(PAIRINGS)]
@@ -275,15 +291,15 @@ def measure(
     parameters = 0
     for k, out in enumerate(parts := sample.parts(count, generator)):
         rest = torch.cat([part for j, part in enumerate(parts) if j != k])
-        rest = rest[torch.randperm(len(rest), generator=generator)[:TRAINING]]
+        rest = rest[torch.randperm(len(rest), generator=generator)[:MAX_TRAINING]]
         learned = []
         for i, (v, candidate, _) in enumerate(candidates):
             progress((k + i / len(candidates)) / count, f"fold {k + 1} of {count}: {candidate.name}")
             rows, question, _ = views[v]
             one = candidate.fit(rows.rows(rest), question, generator)
-            held[i][:, out] = _terms(one, rows.rows(out))
+            held[i][:, out] = one.terms(rows.rows(out))
             mine = rest if one.seen is None else rest[one.seen]
-            learned.append((mine, _terms(one, rows.rows(mine))))
+            learned.append((mine, one.terms(rows.rows(mine))))
             parameters = max(parameters, one.parameters)
         seen += [(learned[0][0], torch.stack([terms for _, terms in learned]))]
     progress(1.0, "done")
@@ -300,7 +316,7 @@ def measure(
         terms=terms,
         gap=torch.stack(gaps).mean(0),
         means=terms.mean(1).unsqueeze(0),
-        shares=dict(zip([_named(candidates[i], views) for i in kept], w.tolist(), strict=True)),
+        shares=dict(zip([candidates[i].name(views) for i in kept], w.tolist(), strict=True)),
         parameters=parameters,
         folds=count,
         tail=float(torch.cat(scarce).double().mean()),

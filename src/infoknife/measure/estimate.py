@@ -4,9 +4,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from html import escape
-from numbers import Real
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, SupportsFloat, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,6 @@ from infoknife.measure.certificate import Certificate, check_level
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-__all__ = ["QUANTITIES", "UNITS", "Bound", "Candidate", "ColumnKind", "Diagnostics", "Estimate", "Unit"]
 
 Unit = Literal["nats", "bits"]
 Bound = Literal["lower", "upper"] | None
@@ -75,12 +72,12 @@ class ColumnKind(NamedTuple):
 
         Example:
             >>> ColumnKind("age", "x", "discrete", "5 different whole numbers in 90 rows", "a quantity").advice
-            "age is taken as discrete. If it is a quantity, pass discrete={'age': False}"
+            "age is taken as discrete. If it is a quantity, set discrete to {'age': False}"
         """
         if not self.either:
             return ""
         verb, is_discrete = ("has", True) if self.either == "labels" else ("is", False)
-        way = f"pass discrete={{{self.name!r}: {is_discrete}}}"
+        way = f"set discrete to {{{self.name!r}: {is_discrete}}}"
         return f"{self.name} is taken as {self.kind}. If it {verb} {self.either}, {way}"
 
 
@@ -120,7 +117,7 @@ class Diagnostics:
         object.__setattr__(self, "candidates", tuple(Candidate(*candidate) for candidate in self.candidates))
 
     def scaled(self, factor: float) -> Self:
-        """Give the same diagnostics with scores and gap in a unit that is ``1 / factor`` of theirs."""
+        """Return the same diagnostics with scores and gap in a unit that is ``1 / factor`` of theirs."""
         candidates = tuple(candidate._replace(score=candidate.score * factor) for candidate in self.candidates)
         gap, correction = (None if one is None else one * factor for one in (self.gap, self.correction))
         return replace(self, candidates=candidates, gap=gap, correction=correction)
@@ -143,89 +140,12 @@ class Diagnostics:
         }
 
 
-class _Number:
-    """Something that is computed with by its value."""
-
-    value: float
-
-    def __float__(self) -> float:
-        return self.value
-
-    def __format__(self, form: str) -> str:
-        return format(self.value, form) if form else str(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self.value == float(other) if _is_number(other) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.value)
-
-    def __lt__(self, other: SupportsFloat) -> bool:
-        return self.value < float(other) if _is_number(other) else NotImplemented
-
-    def __le__(self, other: SupportsFloat) -> bool:
-        return self.value <= float(other) if _is_number(other) else NotImplemented
-
-    def __gt__(self, other: SupportsFloat) -> bool:
-        return self.value > float(other) if _is_number(other) else NotImplemented
-
-    def __ge__(self, other: SupportsFloat) -> bool:
-        return self.value >= float(other) if _is_number(other) else NotImplemented
-
-    def __add__(self, other: SupportsFloat) -> float:
-        return self.value + float(other) if _is_number(other) else NotImplemented
-
-    __radd__ = __add__
-
-    def __sub__(self, other: SupportsFloat) -> float:
-        return self.value - float(other) if _is_number(other) else NotImplemented
-
-    def __rsub__(self, other: SupportsFloat) -> float:
-        return float(other) - self.value if _is_number(other) else NotImplemented
-
-    def __mul__(self, other: SupportsFloat) -> float:
-        return self.value * float(other) if _is_number(other) else NotImplemented
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: SupportsFloat) -> float:
-        return self.value / float(other) if _is_number(other) else NotImplemented
-
-    def __rtruediv__(self, other: SupportsFloat) -> float:
-        return float(other) / self.value if _is_number(other) else NotImplemented
-
-    def __pow__(self, other: SupportsFloat) -> float:
-        return self.value ** float(other) if _is_number(other) else NotImplemented
-
-    def __rpow__(self, other: SupportsFloat) -> float:
-        return float(other) ** self.value if _is_number(other) else NotImplemented
-
-    def __neg__(self) -> float:
-        return -self.value
-
-    def __pos__(self) -> float:
-        return self.value
-
-    def __abs__(self) -> float:
-        return abs(self.value)
-
-    def __round__(self, digits: int | None = None) -> float:
-        return round(self.value, digits)
-
-    def __bool__(self) -> bool:
-        return bool(self.value)
-
-
-def _is_number(value: object) -> TypeGuard[SupportsFloat]:
-    return isinstance(value, (Real, _Number))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimate(_Number):
+class Estimate(float):
     r"""The answer of a measurement, with its uncertainty.
 
-    It behaves as its value where a number is expected: it can be formatted, compared, sorted and computed with, which
-    gives floats. Whether two estimates differ beyond chance is a question about their intervals.
+    It is a float: it can be formatted, compared, sorted and computed with, which gives plain floats. Whether two
+    estimates differ beyond chance is a question about their intervals.
 
     Args:
         value: The number. It is infinite where the data say so, and NaN where nothing could be measured; a message
@@ -262,6 +182,10 @@ class Estimate(_Number):
     bound: Bound = None
     certificate: Certificate | None = None
 
+    def __new__(cls, value: float, *rest: Any, **named: Any) -> Self:
+        """Make the number that it is."""
+        return super().__new__(cls, value)
+
     def __post_init__(self) -> None:
         one_of("unit", self.unit, (*UNITS, RATIO))
         one_of("quantity", self.quantity, QUANTITIES)
@@ -277,24 +201,8 @@ class Estimate(_Number):
         for name, value in (("value", float(self.value)), ("stderr", float(self.stderr)), ("pointwise", pointwise)):
             object.__setattr__(self, name, value)
 
-    @classmethod
-    def infinite(cls, value: float, unit: Unit, quantity: str, diagnostics: Diagnostics) -> Self:
-        """Give an infinite answer; the messages of ``diagnostics`` say why.
-
-        Example:
-            >>> why = Diagnostics("none", rows=100, messages=("y is a linear function of x",))
-            >>> Estimate.infinite(math.inf, "nats", "mutual information", why)
-            inf nats (mutual information, none, n=100): y is a linear function of x
-        """
-        if not math.isinf(value) or not diagnostics.messages:
-            raise ValueError(
-                f"value is {value} with {len(diagnostics.messages)} messages; expected inf or -inf, and at least one "
-                f"message in diagnostics that says why"
-            )
-        return cls(value, math.nan, unit, quantity, np.full(diagnostics.rows, value), diagnostics)
-
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        r"""Give the normal interval $\text{value} \pm z \cdot \text{stderr}$; NaN, NaN where the value is infinite.
+        r"""Return the normal interval $\text{value} \pm z \cdot \text{stderr}$; NaN, NaN where the value is infinite.
 
         It covers *sampling*: other rows would give another value, and about ``level`` of such intervals contain the
         mean that the fitted densities have over all rows there could be, if the sample is large. It does not cover
@@ -314,7 +222,7 @@ class Estimate(_Number):
         return self.value - z * self.stderr, self.value + z * self.stderr
 
     def certified_upper(self, level: float = 0.95) -> float:
-        """Give a number that the entropy is below with probability ``level``, whatever the density: no large sample.
+        """Return a number that the entropy is below with probability ``level``, whatever the density: no large sample.
 
         It needs ``entropy(x, support=(low, high))``. See ``Certificate`` for how.
 
@@ -329,7 +237,7 @@ class Estimate(_Number):
         return self.certificate.upper(level) / UNITS[self.unit]
 
     def to(self, unit: Unit) -> Self:
-        """Give the same answer in ``"nats"`` or ``"bits"``: value, error, pointwise values, scores and gap.
+        """Return the same answer in ``"nats"`` or ``"bits"``: value, error, pointwise values, scores and gap.
 
         Example:
             >>> bit = Estimate(math.log(2), 0.0, "nats", "entropy", np.ones(1), Diagnostics("counts", rows=1))

@@ -3,7 +3,7 @@ r"""What a column of numbers is: continuous, discrete, rounded, or mixed; and wh
 A density exists only where values do not repeat. Repeated values are dithered: uniform noise inside a value's own
 cell, $\tilde X = X + U$. X is a function of $\tilde X$ and U is independent of everything else, so that
 $I(\tilde X; Y) = I(X; Y)$ and $h(\tilde X) = H(X) + \log(\text{step})$ exactly. Atoms, values with a probability of
-their own, become a label beside the column: $I(X; Y) = I(A; Y) + I(X; Y \mid A)$.
+their own, become a label alongside the column: $I(X; Y) = I(A; Y) + I(X; Y \mid A)$.
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["Kind", "KindName", "cell_widths", "find_kind", "has_few_values", "merge_rounding", "pull_in_outliers"]
 
 Floats = NDArray[np.float64]
 KindName = Literal["continuous", "discrete", "rounded", "mixed"]

@@ -15,9 +15,7 @@ from infoknife.measure.crossfit import screen
 from infoknife.measure.question import seeded, views
 from infoknife.measure.table import read_table
 
-__all__ = ["PermutationTest", "permutation_test"]
-
-ROWS = 5000  # that are permuted, at most
+MAX_ROWS = 5000  # that are permuted
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ def permutation_test(
     generator = seeded(seed)
     asked = views(table, "mutual information", table.of("y"), table.of("x"), (), generator=generator)
     learning, testing = asked[0].sample.parts(2, generator)
-    testing = testing[:ROWS].sort().values
+    testing = testing[:MAX_ROWS].sort().values
     learned = screen(
         [view._replace(sample=view.sample.rows(learning)) for view in asked],
         candidates(method, effort),
@@ -109,7 +107,7 @@ def _permuted(groups: Tensor | None, rows: int, generator: torch.Generator) -> T
     if len(sizes.unique()) == len(sizes):
         raise ValueError(
             f"groups has {len(sizes)} groups in the tested half, all of different sizes; expected some of one size, "
-            f"which can be exchanged. Pass blocks=, or leave groups out"
+            f"which can be exchanged. Set blocks instead, or leave groups out"
         )
     for size in sizes.unique().tolist():
         alike = [part for part in starts if len(part) == size]

@@ -1,28 +1,24 @@
-"""The measuring functions: entropy, mutual information and total correlation of data."""
+"""The measuring functions: entropy, mutual information, also between 0 and 1, and total correlation of data."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
-import numpy as np
 import torch
 
 from infoknife.inputs import one_of
-from infoknife.measure.answers import ABSURD, answer, half_of, infinite, nothing_left, unanswered
 from infoknife.measure.candidates.catalogue import EFFORTS, Effort, candidates
+from infoknife.measure.certificate import box, certify
 from infoknife.measure.columns import Missing
 from infoknife.measure.crossfit import Measured, Progress, measure, screen
 from infoknife.measure.estimate import UNITS, Bound, Estimate, Unit
+from infoknife.measure.interval import absurd, answer, correction_share, serial_note, unmeasured
 from infoknife.measure.question import View, seeded, views
 from infoknife.measure.relations import dependent_columns, deterministic, without_dependent
-from infoknife.measure.series import serial_note
-from infoknife.measure.support import box, certify
 from infoknife.measure.table import Column, Table, read_table
 
-__all__ = ["entropy", "mutual_information", "total_correlation"]
-
-AGREE = 3.0  # standard errors that repetitions with other folds may differ by
+Z_SCORE = 3.0  # standard errors that repetitions with other folds may differ by
 FEW_ROWS, REPEATS = 1000, 3  # of so few rows a measurement is repeated, and how often
 
 
@@ -85,23 +81,29 @@ def entropy(
     quantity = "conditional entropy" if known else "entropy"
     why = dependent_columns(table, target) or deterministic(table, known, target)
     if why is not None:
-        return infinite(-math.inf, unit, quantity, table, why)
-    notes = _about_entropy([table.columns[i] for i in target])
-    table = _with_notes(table, *notes, serial_note(table, target))
+        return unmeasured(-math.inf, unit, quantity, table, f"the answer is probably -inf: {why}")
+    table = table.with_notes(*_about_entropy([table.columns[i] for i in target]), serial_note(table, target))
     known = without_dependent(table, known)
 
     def ask(generator: torch.Generator) -> list[View]:
         return views(table, quantity, target, known, generator=generator)
 
-    tell = progress or _silent
+    on_progress = progress or _silent
     estimate = _measured(
-        table, ask, method, effort, seed, tell if ends is None else _part(tell, 0.0, 0.7), unit=unit, bound="upper"
+        table,
+        ask,
+        method,
+        effort,
+        seed,
+        on_progress if ends is None else _part(on_progress, 0.0, 0.7),
+        unit=unit,
+        bound="upper",
     )
     if ends is None:
         return estimate
     generator = seeded(seed)
-    certificate = certify(ask(generator), candidates(method, effort), ends, generator, _part(tell, 0.7, 0.3))
-    tell(1.0, "done")
+    certificate = certify(ask(generator), candidates(method, effort), ends, generator, _part(on_progress, 0.7, 0.3))
+    on_progress(1.0, "done")
     return replace(estimate, certificate=certificate)
 
 
@@ -163,11 +165,11 @@ def mutual_information(
     if known:
         (first, of_x), (second, of_y) = _unknown(table, first, known), _unknown(table, second, known)
         if not (first and second):
-            return nothing_left(unit, quantity, table, of_x or of_y)
+            return unmeasured(0.0, unit, quantity, table, f"nothing is left to tell: {of_x or of_y}")
     why = deterministic(table, (*first, *known), second) or deterministic(table, (*second, *known), first)
     if why is not None:
-        return infinite(math.inf, unit, quantity, table, why)
-    table = _with_notes(table, serial_note(table, first, second))
+        return unmeasured(math.inf, unit, quantity, table, f"the answer is probably inf: {why}")
+    table = table.with_notes(serial_note(table, first, second))
     known = without_dependent(table, known)
     condition, target = _ordered(table, without_dependent(table, first, known), without_dependent(table, second, known))
 
@@ -223,7 +225,7 @@ def total_correlation(
     quantity = "total correlation"
     why = dependent_columns(table, target)
     if why is not None:
-        return infinite(math.inf, unit, quantity, table, why)
+        return unmeasured(math.inf, unit, quantity, table, f"the answer is probably inf: {why}")
 
     def ask(generator: torch.Generator) -> list[View]:
         return views(table, quantity, target, (), (), apart=True, generator=generator)
@@ -233,13 +235,82 @@ def total_correlation(
     return _measured(table, ask, method, effort, seed, progress or _silent, unit=unit, limit=limit)
 
 
+def normalized_mutual_information(
+    x: Any,
+    y: Any,
+    *,
+    by: Literal["correlation", "target", "arithmetic"] = "correlation",
+    method: str = "auto",
+    discrete: Any = None,
+    effort: Effort = "standard",
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Estimate:
+    r"""Measure mutual information on a scale from 0 to 1.
+
+    ``by="correlation"`` is $\sqrt{1 - e^{-2 I}}$, which for two Gaussian numbers is the absolute correlation (Linfoot,
+    1957); it is for all kinds of columns. The others divide by entropies, which only discrete variables allow:
+    ``"target"`` by H(Y), the part of y that x tells, and ``"arithmetic"`` by the mean of H(X) and H(Y). The pointwise
+    values are those of the mutual information, in nats.
+
+    Args:
+        x: Samples, one row each, as for ``mutual_information``.
+        y: The other variable.
+        by: What it is normalised by.
+        method: As in ``mutual_information``.
+        discrete: As there.
+        effort: As there.
+        seed: Of everything random, 0 by default.
+        progress: Called with the part that is done and a few words.
+
+    Example:
+        >>> normalized_mutual_information(["a", "b"] * 50, [0, 1] * 50, by="target", effort="quick").value > 0.95
+        True
+    """
+    one_of("by", by, ("correlation", "target", "arithmetic"))
+    options: dict[str, Any] = {"method": method, "effort": effort, "seed": seed}
+    scale = _correlation
+    if by != "correlation":
+        h = _discrete_entropies(x, y, by, discrete, options)
+        divisor = h["y"] if by == "target" else (h["x"] + h["y"]) / 2
+        scale = lambda information: information / divisor  # noqa: E731
+    information = mutual_information(x, y, discrete=discrete, progress=progress, **options)
+    spread = information.stderr if math.isfinite(information.stderr) else 0.0
+    low, high = (scale(information.value + side * spread) for side in (-1, 1))
+    return replace(
+        information,
+        value=scale(information.value),
+        stderr=(high - low) / 2,
+        diagnostics=replace(information.diagnostics, gap=None, correction=None, candidates=()),
+        unit="ratio",
+        quantity="normalised mutual information",
+    )
+
+
+def _correlation(information: float) -> float:
+    return math.sqrt(-math.expm1(-2 * max(information, 0.0)))
+
+
+def _discrete_entropies(x: Any, y: Any, by: str, discrete: Any, options: dict[str, Any]) -> dict[str, float]:
+    """The entropies of two discrete variables, in nats."""
+    table = read_table({"x": x, "y": y}, main="y", discrete=discrete)
+    for column in table.columns:
+        if column.kind != "discrete":
+            raise ValueError(
+                f"by is {by!r}, which divides by entropies, but {column.name} is {column.kind}, and its entropy may be "
+                f"anything; expected discrete columns. Set by to 'correlation'"
+            )
+    sides = {side: {table.columns[i].name: table.columns[i].values for i in table.of(side)} for side in ("x", "y")}
+    return {side: float(entropy(columns, discrete=True, **options)) for side, columns in sides.items()}
+
+
 def _measured(
     table: Table,
     ask: Callable[[torch.Generator], list[View]],
     method: str,
     effort: str,
     seed: int | None,
-    tell: Progress,
+    on_progress: Progress,
     *,
     unit: Unit,
     limit: float = math.inf,
@@ -253,18 +324,18 @@ def _measured(
     for i in range(times):
         dither, choice, folds = (_derived(generator) for _ in range(3))  # one does not depend on what another draws
         asked = ask(dither)
-        half = 0.0 if asked[0].question.reduced is None else half_of(asked[0].sample)
-        screened = screen(asked, candidates(method, effort), choice, _part(tell, i / times, 0.4 / times))
+        half = 0.0 if asked[0].question.reduced is None else correction_share(asked[0].sample)
+        screened = screen(asked, candidates(method, effort), choice, _part(on_progress, i / times, 0.4 / times))
         some = any(one.candidate.is_network for one in screened.tried)
-        count = min(EFFORTS[effort].network_folds if some else EFFORTS[effort].folds, _independent(table))
-        progress = _part(tell, (i + 0.4) / times, 0.6 / times)
+        count = min(EFFORTS[effort].network_folds if some else EFFORTS[effort].folds, table.independent_rows)
+        progress = _part(on_progress, (i + 0.4) / times, 0.6 / times)
         run = measure(asked, screened, count, folds, progress, limit=limit, half=half)
         scores.append(screened.scores)
         runs += [] if run is None else [run]
-    tell(1.0, "done")
+    on_progress(1.0, "done")
     question = asked[0].question
     if not runs:
-        return unanswered(unit, question.quantity, table, ABSURD)
+        return absurd(unit, question.quantity, table)
     names = dict.fromkeys(name for score in scores for name in score)
     every = {name: [score[name] for score in scores if name in score] for name in names}
     mean = {name: sum(several) / len(several) for name, several in every.items()}
@@ -277,16 +348,11 @@ def _agreeing(runs: Sequence[Measured]) -> list[Measured]:
     means = torch.stack([ratio.mean() for ratio in ratios])
     apart = (means - means.median()).abs()
     error = torch.stack([ratio.std() for ratio in ratios]).median() / len(ratios[0]) ** 0.5
-    return [run for run, off in zip(runs, apart.tolist(), strict=True) if off <= AGREE * float(error)]
+    return [run for run, off in zip(runs, apart.tolist(), strict=True) if off <= Z_SCORE * float(error)]
 
 
 def _derived(generator: torch.Generator) -> torch.Generator:
     return torch.Generator().manual_seed(int(torch.randint(2**62, (), generator=generator)))
-
-
-def _independent(table: Table) -> int:
-    """How many rows, or groups of rows, can be divided."""
-    return len(table) if table.groups is None else len(np.unique(table.groups))
 
 
 def _check_options(unit: str, method: str, effort: str) -> None:
@@ -295,17 +361,13 @@ def _check_options(unit: str, method: str, effort: str) -> None:
     candidates(method, effort)
 
 
-def _part(tell: Progress, start: float, width: float) -> Progress:
+def _part(on_progress: Progress, start: float, width: float) -> Progress:
     """What tells of a part of the work as a part of the whole."""
-    return lambda part, words: tell(min(start + width * part, 1.0), words)
+    return lambda part, words: on_progress(min(start + width * part, 1.0), words)
 
 
 def _silent(part: float, words: str) -> None:
     """Tell nobody."""
-
-
-def _with_notes(table: Table, *notes: str) -> Table:
-    return replace(table, notes=(*table.notes, *filter(None, notes)))
 
 
 def _unknown(table: Table, positions: Sequence[int], known: Sequence[int]) -> tuple[tuple[int, ...], str]:

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from infoknife.measure.table import Table
 
-__all__ = ["dependent_columns", "deterministic", "without_dependent"]
-
 Floats = NDArray[np.float64]
 
 ROUNDING = 16  # units of rounding that a linear relation may be off
@@ -109,7 +107,7 @@ def _epsilon(table: Table, positions: Sequence[int]) -> float:
 
 
 def _lost_rank(table: Table, *parts: Sequence[int]) -> int:
-    """How much less rank the parts have beside each other than one by one, to rounding.
+    """How much less rank the parts have side by side than one by one, to rounding.
 
     Outliers make everything else look like rounding, so it must hold for rows in the middle as well; and what half of
     these say, for the other half.

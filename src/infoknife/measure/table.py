@@ -1,14 +1,9 @@
-"""The columns of a measurement, checked and named, and the numbers that densities see of them.
+"""The columns of a measurement, checked and named, each with its kind: a `Table`."""
 
-A `Table` has all columns of all arguments, each with its kind. A `Sample` is one view of its rows for one question:
-continuous columns, and codes of what is counted. Where numbers have few different values there are several views, with
-these counted or in their order, dithered; densities of all views are comparable.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,12 +12,10 @@ from torch import Tensor
 
 from infoknife.inputs import check_count
 from infoknife.measure.columns import MIN_ROWS, Missing, Values, discard_missing, read_argument
-from infoknife.measure.kinds import Kind, KindName, cell_widths, find_kind, merge_rounding, pull_in_outliers
-
-__all__ = ["Column", "Part", "Sample", "Table", "read_table"]
+from infoknife.measure.kinds import Kind, KindName, find_kind, merge_rounding, pull_in_outliers
 
 REPEATED_ROWS = 0.01  # of the rows: so many copies are no accident
-MOST_COPIES = 4  # rows that weights may make of one on average
+MAX_COPIES = 4  # rows that weights may make of one on average
 FILL_DISTANCE = 2.0  # spans of the other values that an atom must lie apart to look like a fill value
 
 
@@ -70,91 +63,18 @@ class Column:
         p = counts / counts.sum()
         return float(-(p * np.log(p)).sum()) + (len(counts) - 1) / (2 * len(self.values))
 
-    def rows(self, kept: NDArray[Any]) -> "Column":
-        """Some of the rows."""
-        return replace(self, values=self.values[kept], codes=None if self.codes is None else self.codes[kept])
+    @property
+    def has_two_views(self) -> bool:
+        """Whether its numbers can be counted, and taken in their order as well."""
+        return self.is_counted and self.is_ordered and not self.is_declared and len(self.labels) > 2
 
-
-class Part(NamedTuple):
-    """Some of a sample's columns, by position: continuous ones and discrete ones."""
-
-    continuous: tuple[int, ...] = ()
-    discrete: tuple[int, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.continuous or self.discrete)
-
-    def __or__(self, other: Self) -> "Part":
-        return Part(
-            tuple(sorted({*self.continuous, *other.continuous})), tuple(sorted({*self.discrete, *other.discrete}))
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Rows as densities see them.
-
-    Args:
-        continuous: The continuous columns (N, d) in double precision.
-        discrete: The codes of the discrete columns (N, k), from 0.
-        levels: How many codes each discrete column has.
-        hidden: Where a continuous value is noise in place of an atom (N, d), ``None`` for nowhere.
-        shift: What is added to log-densities of the target (N,), so that those of all views are comparable.
-        groups: Rows of the same group stay together when rows are divided (N,); ``None``: every row by itself.
-    """
-
-    continuous: Tensor
-    discrete: Tensor
-    levels: tuple[int, ...]
-    hidden: Tensor | None = None
-    shift: Tensor | None = None
-    groups: Tensor | None = None
-
-    def __len__(self) -> int:
-        return len(self.continuous)
-
-    def rows(self, index: Tensor | slice) -> "Sample":
-        """Some of the rows."""
-        hidden, shift, groups = (None if one is None else one[index] for one in (self.hidden, self.shift, self.groups))
-        return Sample(self.continuous[index], self.discrete[index], self.levels, hidden, shift, groups)
-
-    def paired(self, part: Part, order: Tensor) -> "Sample":
-        """The rows with some columns taken from other rows: what independence would look like."""
-        continuous, discrete = self.continuous.clone(), self.discrete.clone()
-        continuous[:, part.continuous] = continuous[order][:, part.continuous]
-        discrete[:, part.discrete] = discrete[order][:, part.discrete]
-        hidden = None
-        if self.hidden is not None:
-            hidden = self.hidden.clone()
-            hidden[:, part.continuous] = hidden[order][:, part.continuous]
-        return replace(self, continuous=continuous, discrete=discrete, hidden=hidden)
-
-    def pieces(self, size: int) -> Iterator["Sample"]:
-        """All rows in order, at most ``size`` at a time."""
-        return (self.rows(slice(i, i + size)) for i in range(0, len(self), size))
-
-    def parts(self, count: int, generator: torch.Generator) -> list[Tensor]:
-        """Divide the rows at random into parts that are as equal as can be: the row numbers of each.
-
-        Example:
-            >>> sample = Sample(torch.zeros(10, 1), torch.zeros(10, 0).long(), ())
-            >>> [len(part) for part in sample.parts(3, torch.Generator().manual_seed(0))]
-            [4, 3, 3]
-        """
-        if self.groups is None:
-            return list(torch.randperm(len(self), generator=generator).tensor_split(count))
-        _, group, sizes = self.groups.unique(return_inverse=True, return_counts=True)
-        order = torch.randperm(len(sizes), generator=generator)
-        middles = (sizes[order].cumsum(0) - sizes[order] / 2) / len(self)  # where a group lies in the row of all
-        part = torch.empty_like(order)
-        part[order] = (middles * count).long().clamp_max(count - 1)
-        shuffled = torch.randperm(len(self), generator=generator)
-        return [shuffled[part[group[shuffled]] == i] for i in range(count)]
-
-    def held_out(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Divide the rows at random: one part of ``count``, and all others."""
-        first, *others = self.parts(count, generator)
-        return first, torch.cat(others)
+    @property
+    def alternative(self) -> str:
+        """What else it could be: ``"a quantity"``, ``"labels"`` or nothing."""
+        is_whole = self.is_ordered and bool((self.values == np.rint(self.values)).all())
+        if self.is_declared or not is_whole or self.kind == "mixed":
+            return ""
+        return "a quantity" if self.kind == "discrete" else "labels"
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,108 +111,23 @@ class Table:
         names = [self.columns[i].name for i in positions]
         return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
-    def either(self, positions: Sequence[int]) -> tuple[int, ...]:
-        """Those of some columns whose numbers can be counted, and taken in their order as well."""
-        return tuple(i for i in positions if _has_two_views(self.columns[i]))
+    @property
+    def measured_rows(self) -> int:
+        """How many of the rows that came in are measured; weights may repeat them."""
+        return len(np.unique(self.kept))
+
+    @property
+    def independent_rows(self) -> int:
+        """How many rows, or groups of rows, can be divided."""
+        return len(self) if self.groups is None else len(np.unique(self.groups))
+
+    def with_notes(self, *notes: str) -> "Table":
+        """The same with more to say; what is empty is left out."""
+        return replace(self, notes=(*self.notes, *filter(None, notes)))
 
     def entropy_limit(self, positions: Sequence[int]) -> float:
         """What no information about some columns can exceed, in nats."""
         return sum(self.columns[i].entropy_limit for i in positions)
-
-    def sample(
-        self, target: Sequence[int], *, ordered: Sequence[int], by_step: bool, generator: torch.Generator
-    ) -> tuple[Sample, list[Part]]:
-        """Return a view of the rows, and the place of every column in it.
-
-        Args:
-            target: Columns whose density is asked for.
-            ordered: Columns of numbers with few values that are taken in their order, not counted.
-            by_step: Whether cells are a step wide, as an entropy needs it, and not as wide as neighbours allow.
-            generator: Of the dither.
-        """
-        rng = np.random.default_rng(int(torch.randint(2**62, (), generator=generator)))
-        numbers: list[NDArray[np.float64]] = []
-        hidden: list[NDArray[np.bool_]] = []
-        codes: list[NDArray[np.int64]] = []
-        levels, places = [], []
-        shift = np.zeros(len(self))
-        for i, column in enumerate(self.columns):
-            is_code = column.is_counted and i not in ordered
-            widths = cell_widths(column.values, column.step if by_step else None) if _is_dithered(column) else None
-            place = Part()
-            if column.codes is not None and (is_code or column.kind == "mixed"):
-                place |= Part((), (len(codes),))
-                codes.append(column.codes)
-                levels.append(len(column.labels))
-            if not is_code:
-                place |= Part((len(numbers),))
-                dithered, noise = _dithered(column, widths, rng)
-                numbers.append(dithered)
-                hidden.append(noise)
-            if i in target and widths is not None:
-                shift += _shift(column, is_code, widths)
-            places.append(place)
-        sample = Sample(
-            self._tensor(np.stack(numbers, 1) if numbers else np.empty((len(self), 0))),
-            self._tensor(np.stack(codes, 1) if codes else np.empty((len(self), 0), dtype=np.int64)),
-            tuple(levels),
-            self._tensor(np.stack(hidden, 1)) if np.any(hidden) else None,
-            self._tensor(shift) if shift.any() else None,
-            None if self.groups is None else torch.from_numpy(self.groups),
-        )
-        return sample, places
-
-    def _tensor(self, values: NDArray[Any]) -> Tensor:
-        return torch.from_numpy(values).to(self.device)
-
-
-def _has_two_views(column: Column) -> bool:
-    return column.is_counted and column.is_ordered and not column.is_declared and len(column.labels) > 2
-
-
-def _is_dithered(column: Column) -> bool:
-    return column.is_ordered and column.kind != "continuous"
-
-
-def _dithered(
-    column: Column, widths: NDArray[np.float64] | None, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The numbers of a column without ties, and where they stand in place of an atom."""
-    values, nowhere = column.values, np.zeros(len(column.values), dtype=bool)
-    if column.kind == "mixed":
-        assert column.codes is not None
-        atom = column.codes > 0
-        rest = np.sort(values[~atom])
-        rest = rest + (rng.random(len(rest)) - 0.5) * cell_widths(rest, column.step) * _ties(rest)
-        filled = values.copy()
-        filled[~atom] = rest[np.argsort(np.argsort(values[~atom], kind="stable"))]
-        filled[atom] = np.quantile(rest, rng.random(int(atom.sum())))  # as the others are, but without a meaning
-        return filled, atom
-    if widths is None:
-        ties = _ties(values)
-        return (values if not ties.any() else values + (rng.random(len(values)) - 0.5) * cell_widths(values) * ties), (
-            nowhere
-        )
-    return values + (rng.random(len(values)) - 0.5) * widths, nowhere
-
-
-def _ties(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which values occur more than once."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return counts[place] > 1
-
-
-def _shift(column: Column, is_code: bool, widths: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What makes log-densities of a target's column those of its kind: of counts if discrete, of numbers if not.
-
-    Values that repeat and are no multiples of a step have no density either, however they are spread.
-    """
-    if column.kind == "discrete" or (column.kind == "rounded" and column.step is None):
-        return np.zeros_like(widths) if is_code else np.log(widths)
-    return -np.log(widths) if is_code else np.zeros_like(widths)
-
-
-# from arguments to a table
 
 
 def read_table(
@@ -352,7 +187,7 @@ def read_table(
     if are_copies:
         notes.append(
             f"{1 - len(first) / len(kept):.0%} of the rows repeat earlier ones in all columns. Copies are kept "
-            f"together when rows are divided; measure every row once, or pass groups= for repeated measurements"
+            f"together when rows are divided; measure every row once, or set groups for repeated measurements"
         )
         together = place if together is None else together
     device = next((value.device for value in arguments.values() if isinstance(value, Tensor)), None)
@@ -449,7 +284,7 @@ def _copies(weights: Any, rows: int, there: NDArray[np.bool_]) -> NDArray[np.int
     w = column.data.astype(np.float64)[there]
     if not (np.isfinite(w).all() and (w >= 0).all() and w.sum() > 0):
         raise ValueError("weights has negative or infinite values, or only zeros; expected how much each row counts")
-    is_count = bool((w == np.rint(w)).all()) and w.sum() <= MOST_COPIES * len(w)
+    is_count = bool((w == np.rint(w)).all()) and w.sum() <= MAX_COPIES * len(w)
     total = w.sum() if is_count else len(w)
     ends = np.rint(np.cumsum(w) / w.sum() * total).astype(np.int64)
     return np.repeat(np.arange(len(w)), np.diff(ends, prepend=0))

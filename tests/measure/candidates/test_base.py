@@ -8,8 +8,7 @@ from torch import Tensor
 
 from infoknife.measure.candidates import base
 from infoknife.measure.candidates.base import Candidate, Fitted
-from infoknife.measure.question import Question
-from infoknife.measure.table import Part, Sample
+from infoknife.measure.question import Part, Question, Sample
 
 ENTROPY = Question("entropy", Part((0,)), Part())
 
@@ -50,27 +49,3 @@ def test_terms_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_terms_need_no_gradient() -> None:
     assert not Twice().terms(data()).requires_grad
-
-
-def test_ratio_is_the_difference_of_the_terms() -> None:
-    assert Twice().ratio(data()).tolist() == [-float(i) for i in range(10)]
-
-
-def test_all_training_rows_are_seen_unless_told() -> None:
-    assert Twice().seen is None
-    assert Twice().parameters == 2
-
-
-def test_defaults(generator: torch.Generator) -> None:
-    plain = Plain()
-    assert plain.family == "plain"
-    assert plain.supports(data(), ENTROPY)
-    assert not plain.is_network
-    assert plain.with_fixed_hyperparameters(plain.fit(data(), ENTROPY, generator)) is plain
-
-
-def test_both_are_abstract() -> None:
-    with pytest.raises(TypeError, match="abstract"):
-        Candidate()  # type: ignore[abstract]
-    with pytest.raises(TypeError, match="abstract"):
-        Fitted(ENTROPY, 1)  # type: ignore[abstract]

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import special, stats
+from sklearn.preprocessing import PolynomialFeatures
+from torch import Tensor
 
-from infoknife.measure.candidates.base import Candidate, Fitted
-from infoknife.measure.candidates.canonical import LEAST, Canonical, dependence
+from infoknife.measure.candidates.base import Candidate, Fitted, dependence
+from infoknife.measure.candidates.canonical import DEGREE, MIN_ROWS, Canonical, additive, hessian_directions, polynomial
 from infoknife.measure.candidates.mixtures import GaussianKernel
 from infoknife.measure.coordinates import standard
-from infoknife.measure.question import Question
-from infoknife.measure.table import Part, Sample
+from infoknife.measure.question import Part, Question, Sample
 
 Array = NDArray[np.float64]
 Pair = tuple[Array, Array]
@@ -30,16 +31,6 @@ def product(rows: int, seed: int) -> Pair:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(rows, 4))
     return x, np.stack([x[:, 0] * x[:, 1] + NOISE * rng.normal(size=rows), rng.normal(size=rows)], 1)
-
-
-def twist(rows: int, seed: int) -> Pair:
-    """Correlated planes, one of them turned by an angle that grows with the squared radius."""
-    rng = np.random.default_rng(seed)
-    x, noise = rng.normal(size=(2, rows, 2))
-    angle = (x**2).sum(1) - 2
-    cos, sin = np.cos(angle), np.sin(angle)
-    turned = np.stack([cos * x[:, 0] - sin * x[:, 1], sin * x[:, 0] + cos * x[:, 1]], 1)
-    return turned, RHO * x + math.sqrt(1 - RHO**2) * noise
 
 
 def signs(rows: int, seed: int) -> Pair:
@@ -96,10 +87,16 @@ def test_a_product() -> None:
     assert 0.85 * truth < found(Canonical(), product, 1000) < truth + 0.03
 
 
-def test_a_radial_twist() -> None:
-    truth = -math.log(1 - RHO**2)
-    assert found(GAUSSIAN, twist, 1500) < 0.3 * truth
-    assert 0.65 * truth < found(Canonical(), twist, 1500) < truth + 0.03
+def test_linear_relations_of_more_columns_than_densities_can_learn() -> None:
+    def wide(rows: int, seed: int) -> Pair:
+        rng = np.random.default_rng(seed)
+        common, x, y = rng.normal(size=(rows, 2)), rng.normal(size=(rows, 40)), rng.normal(size=(rows, 40))
+        x[:, :2] += common
+        y[:, :2] += common
+        return x, y
+
+    truth = -math.log(1 - 0.25)
+    assert 0.6 * truth < found(Canonical(), wide, 1000) < truth + 0.03
 
 
 def test_a_sign_that_others_decide() -> None:
@@ -139,11 +136,6 @@ def test_a_quarter_of_the_rows_is_measured() -> None:
     assert 0 <= int(one.seen.min()) < int(one.seen.max()) < 600
 
 
-def test_the_weights_of_features_are_parameters() -> None:
-    """All quadratic monomials of four columns and of two, at least."""
-    assert fitted(Canonical(), product, 600).parameters >= 14 + 5
-
-
 def test_what_was_found_is_settled() -> None:
     one = fitted(Canonical(), product, 800)
     settled = Canonical().with_fixed_hyperparameters(one)
@@ -163,7 +155,7 @@ def test_the_generator_decides() -> None:
 
 
 def test_suits_two_continuous_variables_of_three_columns() -> None:
-    rows = data(*product(LEAST, 0))
+    rows = data(*product(MIN_ROWS, 0))
     x, y, none = Part((0, 1)), Part((2,)), Part()
     suits = Canonical().supports
     assert suits(rows, Question("mutual information", y, x, none))
@@ -173,8 +165,51 @@ def test_suits_two_continuous_variables_of_three_columns() -> None:
     assert not suits(rows, Question("total correlation", x, none, none, apart=True))
     two = Sample(rows.continuous[:, :2], rows.discrete, ())
     assert not suits(two, Question("mutual information", Part((0,)), Part((1,)), none))
-    labelled = Sample(rows.continuous, torch.zeros(LEAST, 1, dtype=torch.long), (2,))
+    labelled = Sample(rows.continuous, torch.zeros(MIN_ROWS, 1, dtype=torch.long), (2,))
     assert not suits(labelled, Question("mutual information", Part((), (0,)), x, none))
+
+
+# functions of coordinates
+
+
+def normal(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def rotation(dim: int, seed: int = 0) -> Tensor:
+    return torch.linalg.qr(normal(dim, dim, seed=seed)).Q
+
+
+def test_hermite_polynomials_are_those_of_scipy() -> None:
+    u = normal(20, 2)
+    expected = [special.eval_hermitenorm(k, u.numpy()) / math.sqrt(math.factorial(k)) for k in range(1, DEGREE + 1)]
+    np.testing.assert_allclose(additive(u), np.concatenate(expected, 1), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("dim", "count", "degree"), [(1, 1, 5), (3, 3, 2), (5, 5, 4), (4, 2, 3)])
+def test_monomials_are_those_of_scikit_learn(dim: int, count: int, degree: int) -> None:
+    u, directions = normal(20, dim), torch.eye(dim).double() if dim == count else normal(dim, count, seed=1)
+    expected = PolynomialFeatures(degree, include_bias=False).fit_transform((u @ directions).numpy())
+    np.testing.assert_allclose(polynomial(u, directions, degree), expected, rtol=1e-12)
+
+
+def weights(u: Tensor, *values: Tensor) -> Tensor:
+    """Of the polynomials of degree 2 that have such values at u, by least squares: (F, polynomials)."""
+    features = polynomial(u, torch.eye(u.shape[1]).double(), 2)
+    features, target = features - features.mean(0), torch.stack(values, 1)
+    return torch.linalg.lstsq(features, target - target.mean(0)).solution
+
+
+@given(st.integers(4, 6), st.integers(0, 1000))
+def test_planted_directions_are_found_the_strongest_first(dim: int, seed: int) -> None:
+    u, turn = normal(200, dim, seed=seed), rotation(dim, seed)
+    v = u @ turn
+    found = hessian_directions(weights(u, 3 * v[:, 0] ** 2, v[:, 1] ** 2), dim, 2)
+    np.testing.assert_allclose((found.T @ turn[:, :2]).abs(), np.eye(2), atol=1e-6)
+    found = hessian_directions(weights(u, 2 * v[:, 3], v[:, 1] ** 2), dim, 2)
+    np.testing.assert_allclose((found.T @ turn[:, [3, 1]]).abs(), np.eye(2), atol=1e-6)
+    found = hessian_directions(weights(u, v[:, 0] * v[:, 1]), dim, 2)
+    np.testing.assert_allclose(found @ found.T, turn[:, :2] @ turn[:, :2].T, atol=1e-6)
 
 
 # dependence

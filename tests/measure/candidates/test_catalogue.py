@@ -33,17 +33,6 @@ def test_names_are_unique_and_say_the_family() -> None:
     assert all(one.family in methods() for one in everyone)
 
 
-def test_networks_are_known_as_such() -> None:
-    assert not any(one.is_network for one in CLOSED)
-    for name, build in NETWORKS.items():
-        assert build(1).name == name
-        assert build(1).is_network
-
-
-def test_quick_has_no_networks() -> None:
-    assert candidates("auto", "quick") == list(CLOSED)
-
-
 @pytest.mark.parametrize("effort", EFFORTS)
 def test_the_cheap_ones_come_first(effort: str) -> None:
     is_network = [one.is_network for one in candidates("auto", effort)]
@@ -64,7 +53,6 @@ def test_a_network_is_trained_for_the_effort_s_steps(method: str, effort: str) -
     [
         ("gaussian", {"gaussian", "gaussian-ranks", "gaussian-own", "gaussian-own-ranks"}),
         ("mixture", {"mixture", "mixture-ranks"}),
-        ("elliptical", {"elliptical"}),
     ],
 )
 def test_a_family_is_tried_in_all_its_coordinates(method: str, expected: set[str]) -> None:
@@ -73,26 +61,7 @@ def test_a_family_is_tried_in_all_its_coordinates(method: str, expected: set[str
     assert [one for one in CLOSED if one.family == method] == found
 
 
-def test_more_effort_is_more() -> None:
-    quick, standard, thorough = (EFFORTS[effort] for effort in ("quick", "standard", "thorough"))
-    for less, more in ((quick, standard), (standard, thorough)):
-        assert less.steps < more.steps
-        assert less.folds <= more.folds
-        assert set(less.networks) < set(more.networks)
-
-
 def test_flow_is_left_out_where_zuko_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "find_spec", lambda name: None)
     assert "flow" not in names("auto", "thorough")
     assert "knife" in names("auto", "thorough")
-
-
-def test_unknown_method_lists_all() -> None:
-    with pytest.raises(ValueError, match="method is 'parzen'; expected one of 'auto', ") as caught:
-        candidates("parzen", "quick")
-    assert all(repr(name) in str(caught.value) for name in methods())
-
-
-def test_unknown_effort() -> None:
-    with pytest.raises(ValueError, match="effort is 'much'; expected one of 'quick', 'standard', 'thorough'"):
-        candidates("auto", "much")

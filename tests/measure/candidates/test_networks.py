@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy import integrate, stats
 
 from infoknife.densities import KNIFE
-from infoknife.measure.candidates.networks import LABELS, LEAST, SMOOTH, Classifier, NetworkDensity
-from infoknife.measure.question import Question
-from infoknife.measure.table import Part, Sample
+from infoknife.measure.candidates.networks import MAX_CLASSES, MIN_ROWS, SMOOTH, Classifier, NetworkDensity
+from infoknife.measure.question import Part, Question, Sample
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -122,8 +121,8 @@ def test_the_generator_decides(generator: torch.Generator) -> None:
 
 def test_densities_suit_continuous_targets_and_enough_rows() -> None:
     suits = knife().supports
-    assert suits(pair(LEAST), INFORMATION)
-    assert not suits(pair(LEAST - 1), INFORMATION)
+    assert suits(pair(MIN_ROWS), INFORMATION)
+    assert not suits(pair(MIN_ROWS - 1), INFORMATION)
     assert not suits(classes(), CLASSES)
     assert not suits(classes(), Question("entropy", Part((0,), (0,)), Part()))
 
@@ -184,11 +183,12 @@ def test_a_network_learns_what_a_line_cannot(generator: torch.Generator) -> None
 def test_classifiers_suit_a_few_classes_given_numbers(separated: Sample) -> None:
     suits = Classifier(1).supports
     assert suits(separated, CLASSES)
-    assert not suits(separated.rows(slice(0, LEAST - 1)), CLASSES)
+    assert not suits(separated.rows(slice(0, MIN_ROWS - 1)), CLASSES)
     assert not suits(separated, Question("entropy", CLASS, Part()))
     assert not suits(separated, Question("conditional entropy", Part((0,)), CLASS))
     some, many = (
-        data(np.random.default_rng(0).normal(size=(400, 1)), np.arange(400) % count) for count in (LABELS, LABELS + 1)
+        data(np.random.default_rng(0).normal(size=(400, 1)), np.arange(400) % count)
+        for count in (MAX_CLASSES, MAX_CLASSES + 1)
     )
     assert suits(some, CLASSES)
     assert not suits(many, CLASSES)

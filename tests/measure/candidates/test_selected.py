@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from infoknife.measure import mutual_information
 from infoknife.measure.candidates.selected import Selected, _SelectedFitted
-from infoknife.measure.question import Question
-from infoknife.measure.table import Part, Sample
+from infoknife.measure.question import Part, Question, Sample
 
 Array = NDArray[np.float64]
 

@@ -4,12 +4,9 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from infoknife.measure.question import Question
-from infoknife.measure.table import Sample
-
-__all__ = ["Candidate", "Fitted"]
+from infoknife.measure.question import Question, Sample
 
 PIECE = 50_000  # rows that are evaluated at a time
 
@@ -30,9 +27,10 @@ class Fitted(ABC):
     def terms(self, data: Sample) -> Tensor:
         r"""The two terms of the question for every row, $\log q(t \mid c)$ and $\log q(t \mid r)$: (2, N).
 
-        The second is zero where an entropy is asked for.
+        The second is zero where an entropy is asked for. Terms of all views are comparable.
         """
-        return torch.cat([self._terms(piece) for piece in data.pieces(PIECE)], 1)
+        terms = torch.cat([self._terms(piece) for piece in data.pieces(PIECE)], 1)
+        return terms if data.shift is None else terms + data.shift
 
     def ratio(self, data: Sample) -> Tensor:
         """The difference of the terms (N,)."""
@@ -68,3 +66,16 @@ class Candidate(ABC):
     def with_fixed_hyperparameters(self, fitted: Fitted) -> "Candidate":
         """The same with what one fit has searched for: other fits need not search again."""
         return self
+
+
+def dependence(own: Tensor, paired: Tensor) -> Tensor:
+    r"""How well log-ratios r tell true pairs from independent ones, for every row (N,): the more, the better.
+
+    $-\log(1 + e^{-r}) - \log(1 + e^{r'})$, the logistic score, is largest in the mean for the true log-ratio. Unlike
+    bounds on mutual information it has no heavy tails.
+
+    Args:
+        own: Log-ratios of the rows (N,).
+        paired: Of the rows in other pairings (pairings, N).
+    """
+    return -nn.functional.softplus(-own) - nn.functional.softplus(paired).mean(0)

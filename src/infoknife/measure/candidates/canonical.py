@@ -1,75 +1,148 @@
 r"""Mutual information of canonical features: $I(X; Y) \ge I(f(X); g(Y))$ for any functions f and g.
 
-The features are those combinations of polynomials or radial waves of x that are most correlated with such
-combinations of y (canonical correlations with a ridge). A mixture then measures the few features, on rows that
-did not choose them. This finds relations of many columns that no density of all columns could learn from the rows.
+The features are those combinations of coordinates or polynomials of x that are most correlated with such combinations
+of y (canonical correlations with a ridge). A mixture then measures the few features, on rows that did not choose them.
+This finds relations of many columns that no density of all columns could learn from the rows.
 """
 
 import math
 from collections.abc import Callable
 from functools import partial
-from itertools import product
+from itertools import combinations_with_replacement, product
 from typing import NamedTuple, final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from infoknife.measure.candidates.base import Candidate, Fitted
+from infoknife.measure.candidates.base import Candidate, Fitted, dependence
 from infoknife.measure.candidates.mixtures import MixedFitted, MixtureCandidate
-from infoknife.measure.coordinates import Coordinates, Ranks, Standard, normal
-from infoknife.measure.features import Additive, Features, Polynomial, Radial, hessian_directions
-from infoknife.measure.question import Question
-from infoknife.measure.table import Part, Sample
+from infoknife.measure.coordinates import Map, by_ranks, normal, standard
+from infoknife.measure.question import Part, Question, Sample
 
-__all__ = ["Canonical", "dependence"]
-
-LEAST = 200  # training rows
-MANY = 1000  # rows from which a mixture of the features is learned, and not one Gaussian
-PAIRS = 4  # of canonical features, at most
+MIN_ROWS = 200  # training rows
+MIXTURE_ROWS = 1000  # from which a mixture of the features is learned, and not one Gaussian
+MAX_PAIRS = 4  # of canonical features
 FAR = 6.0  # widths that a raw coordinate counts at most
 DEGREE = 7  # of polynomials of single coordinates
 ROWS_EACH = 8  # rows for each polynomial, at least
 DIRECTIONS = 4  # in which polynomials of higher degree are formed
 ROTATIONS = 10  # pairings of rows that stand for independence
 
+Features = Callable[[Tensor], Tensor]  # functions of coordinates: from (N, d) to (N, F)
+Dictionary = Callable[[Tensor, Tensor], tuple[Features, Features]]  # those of both variables, from their rows
+Way = tuple[Callable[[Tensor], Map], Dictionary]
+
+
+def polynomial(u: Tensor, directions: Tensor, degree: int) -> Tensor:
+    """All monomials (N, F) of degree 1 to ``degree`` of the coordinates of u (N, d) along directions (d, m).
+
+    Example:
+        >>> polynomial(torch.tensor([[2.0, 3.0]]), torch.eye(2), 2)
+        tensor([[2., 3., 4., 6., 9.]])
+    """
+    v, m = u @ directions, range(directions.shape[1])
+    powers = [list(power) for k in range(1, degree + 1) for power in combinations_with_replacement(m, k)]
+    return torch.stack([v[:, power].prod(1) for power in powers], 1)
+
+
+def additive(u: Tensor) -> Tensor:
+    r"""Hermite's polynomials $He_k(u_j) / \sqrt{k!}$ of every coordinate of u (N, d), of degree 1 to 7: (N, 7 d).
+
+    Of a standard normal coordinate they are uncorrelated, with variance one.
+
+    Example:
+        >>> additive(torch.tensor([[2.0]]))[:, :3]  # u, (u^2 - 1) / sqrt(2), (u^3 - 3 u) / sqrt(6)
+        tensor([[2.0000, 2.1213, 0.8165]])
+    """
+    powers = [torch.ones_like(u), u]
+    for k in range(1, DEGREE):
+        powers.append((u * powers[k] - k**0.5 * powers[k - 1]) / (k + 1) ** 0.5)
+    return torch.cat(powers[1:], 1)
+
+
+def hessian_directions(weights: Tensor, dim: int, count: int) -> Tensor:
+    """Directions (dim, count) along which quadratic polynomials of all ``dim`` coordinates vary most.
+
+    Args:
+        weights: Of the monomials in the order of ``polynomial``, (F, polynomials).
+        dim: Number of coordinates.
+        count: Number of directions.
+    """
+    linear, products = weights[:dim], weights[dim:]
+    i, j = torch.triu_indices(dim, dim)
+    hessians = torch.zeros(products.shape[1], dim, dim).to(weights)
+    hessians[:, i, j] = products.T
+    hessians = (hessians + hessians.mT) / 2
+    spread = (hessians @ hessians).sum(0) + linear @ linear.T
+    return torch.linalg.eigh(spread).eigenvectors[:, -count:].flip(1)
+
+
+def _linear(u: Tensor, v: Tensor) -> tuple[Features, Features]:
+    return torch.clone, torch.clone
+
+
+def _additive(u: Tensor, v: Tensor) -> tuple[Features, Features]:
+    return additive, additive
+
+
+def _quadratic(u: Tensor, v: Tensor) -> tuple[Features, Features]:
+    first, second = (partial(polynomial, directions=torch.eye(w.shape[1]).to(w), degree=2) for w in (u, v))
+    return first, second
+
+
+def _higher(u: Tensor, v: Tensor, degree: int) -> tuple[Features, Features]:
+    """Polynomials along the directions in which the most correlated quadratic ones vary."""
+    quadratic = _quadratic(u, v)
+    weights = _correlated(quadratic[0](u), quadratic[1](v), 2)[1]
+    found = [
+        hessian_directions(weight, w.shape[1], min(DIRECTIONS, w.shape[1]))
+        for weight, w in zip(weights, (u, v), strict=True)
+    ]
+    first, second = (partial(polynomial, directions=directions, degree=degree) for directions in found)
+    return first, second
+
+
+def _count(dim: int, degree: int) -> int:
+    return math.comb(dim + degree, degree) - 1
+
+
+DICTIONARIES: dict[Dictionary, Callable[[int], int]] = {  # with how many functions of so many columns they have
+    _linear: lambda dim: 0,  # the ridge is enough for them
+    _additive: lambda dim: dim * DEGREE,
+    _quadratic: lambda dim: _count(dim, 2),
+    partial(_higher, degree=3): lambda dim: max(_count(dim, 2), _count(DIRECTIONS, 3)),
+    partial(_higher, degree=4): lambda dim: max(_count(dim, 2), _count(DIRECTIONS, 4)),
+}
+
+
+def _ways(dim: int, rows: int) -> tuple[Way, ...]:
+    """Coordinates, and functions of at most so many columns that so many rows allow."""
+    few = [dictionary for dictionary, count in DICTIONARIES.items() if count(dim) * ROWS_EACH <= rows]
+    return tuple(product((partial(standard, None), by_ranks), few))
+
 
 class _Side(NamedTuple):
     """Canonical features of one variable: coordinates, functions and their weights."""
 
     columns: Part
-    coordinates: Coordinates
+    coordinates: Map
     features: Features
     mean: Tensor
     weights: Tensor  # F k
 
     def __call__(self, data: Sample) -> Tensor:
-        u = _near(self.coordinates, data.continuous[:, self.columns.continuous])
-        return (self.features(u) - self.mean) @ self.weights  # N k
+        return (self.features(_near(self.coordinates, data, self.columns)) - self.mean) @ self.weights  # N k
 
 
 Sides = tuple[_Side, _Side]
-Dictionary = Callable[[Tensor, Tensor, int], tuple[Features, Features] | None]
-Way = tuple[type[Coordinates], Dictionary]
-
-
-@final
-class _CanonicalFitted(Fitted):
-    """A mixture of a few canonical features."""
-
-    def __init__(self, question: Question, way: Way, sides: Sides, model: Fitted, seen: Tensor) -> None:
-        super().__init__(question, model.parameters + sum(side.weights.numel() for side in sides), seen)
-        self.way, self.sides, self.model = way, sides, model
-
-    def _terms(self, data: Sample) -> Tensor:
-        return self.model.terms(_features(self.sides, data))
 
 
 @final
 class Canonical(Candidate):
-    """Canonical features of polynomials and radial waves, measured by a mixture.
+    """Canonical features of polynomials, measured by a mixture.
 
     Args:
-        ways: Coordinates and functions to choose from; all of them by default.
+        ways: Coordinates and functions to choose from; without them all that the rows allow.
         pairs: How many pairs of features, and
         kernels: how many kernels measure them; ``None`` searches.
     """
@@ -84,28 +157,27 @@ class Canonical(Candidate):
 
     def supports(self, data: Sample, question: Question) -> bool:
         """Two continuous variables with three columns or more, nothing given."""
-        both = (question.target, question.condition)
-        continuous = all(side.continuous and not side.discrete for side in both)
-        return continuous and question.reduced == Part() and data.continuous.shape[1] > 2 and len(data) >= LEAST
+        is_continuous = question.is_plain_information and not question.columns.discrete
+        return is_continuous and data.continuous.shape[1] > 2 and len(data) >= MIN_ROWS
 
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Three quarters of the rows find features, in several ways; the others choose one way and are measured."""
         seen, others = data.held_out(4, generator)
-        finding = data.rows(others)
-        rest = data.rows(seen)
+        finding, rest = data.rows(others), data.rows(seen)
         best, chosen = -math.inf, None
-        for way in self.ways or WAYS:
-            sides = _canonical(finding, question, way, anyway=self.ways is not None)
-            for few in () if sides is None else self._parts(sides):
-                values = [side(rest) for side in few]
-                score = _gaussian_dependence(values[0], values[1]) - 0.5 * values[0].shape[1] ** 2 / len(rest)
+        for way in self.ways or _ways(_wider(question), len(finding)):
+            sides = _canonical(finding, question, way)
+            for pairs in [self.pairs] if self.pairs else range(1, sides[0].weights.shape[1] + 1):
+                first, second = (side._replace(weights=side.weights[:, :pairs]) for side in sides)
+                score = _gaussian_dependence(first(rest), second(rest)) - 0.5 * pairs**2 / len(rest)
                 if chosen is None or score > best:
-                    best, chosen = score, (way, few)
+                    best, chosen = score, (way, (first, second))
         assert chosen is not None
-        features = _features(chosen[1], rest)
-        kernels = self.kernels if len(rest) >= MANY else 1
-        model = MixtureCandidate(self.name, normal, kernels).fit(features, _pair(chosen[1]), generator)
-        return _CanonicalFitted(question, *chosen, model, seen)
+        way, sides = chosen
+        k, kernels = sides[0].weights.shape[1], self.kernels if len(rest) >= MIXTURE_ROWS else 1
+        pair = Question("mutual information", Part(tuple(range(k, 2 * k))), Part(tuple(range(k))), Part())
+        model = MixtureCandidate(self.name, normal, kernels).fit(_features(sides, rest), pair, generator)
+        return _CanonicalFitted(question, way, sides, model, seen)
 
     def with_fixed_hyperparameters(self, fitted: Fitted) -> Candidate:
         """With the way, the number of pairs and the number of kernels that were found."""
@@ -113,84 +185,43 @@ class Canonical(Candidate):
         assert isinstance(fitted.model, MixedFitted)
         return Canonical((fitted.way,), fitted.sides[0].weights.shape[1], fitted.model.kernels)
 
-    def _parts(self, sides: Sides) -> list[Sides]:
-        """The first pairs of features: as many as were fixed, or every number of them."""
-        most = sides[0].weights.shape[1]
-        return [_first(sides, pairs) for pairs in ([self.pairs] if self.pairs else range(1, most + 1))]
+
+@final
+class _CanonicalFitted(Fitted):
+    """A mixture of a few canonical features."""
+
+    def __init__(self, question: Question, way: Way, sides: Sides, model: Fitted, seen: Tensor) -> None:
+        super().__init__(question, model.parameters + sum(side.weights.numel() for side in sides), seen)
+        self.way, self.sides, self.model = way, sides, model
+
+    def _terms(self, data: Sample) -> Tensor:
+        return self.model.terms(_features(self.sides, data))
 
 
-def dependence(own: Tensor, paired: Tensor) -> Tensor:
-    r"""How well log-ratios r tell true pairs from independent ones, for every row (N,): the more, the better.
-
-    $-\log(1 + e^{-r}) - \log(1 + e^{r'})$, the logistic score, is largest in the mean for the true log-ratio. Unlike
-    bounds on mutual information it has no heavy tails.
-
-    Args:
-        own: Log-ratios of the rows (N,).
-        paired: Of the rows in other pairings (pairings, N).
-    """
-    return -nn.functional.softplus(-own) - nn.functional.softplus(paired).mean(0)
+def _wider(question: Question) -> int:
+    return max(len(side.continuous) for side in (question.target, question.condition))
 
 
-def _canonical(data: Sample, question: Question, way: Way, anyway: bool) -> Sides | None:
-    """Canonical features in some coordinates, of some functions.
+def _near(coordinates: Map, data: Sample, columns: Part) -> Tensor:
+    return coordinates(data.continuous[:, columns.continuous])[0].clamp(-FAR, FAR)
 
-    ``None`` if there are too few rows for them, unless they are taken anyway: a fold may lack a row or two.
-    """
+
+def _features(sides: Sides, data: Sample) -> Sample:
+    values = torch.cat([side(data) for side in sides], 1)
+    return Sample(values, torch.empty(len(values), 0, dtype=torch.long, device=values.device), ())
+
+
+def _canonical(data: Sample, question: Question, way: Way) -> Sides:
+    """Canonical features in some coordinates, of some functions."""
     coordinates, dictionary = way
     columns = (question.condition, question.target)
-    maps = [coordinates().fit(data.continuous[:, side.continuous]) for side in columns]
-    rows = [_near(m, data.continuous[:, side.continuous]) for m, side in zip(maps, columns, strict=True)]
-    features = dictionary(rows[0], rows[1], 0 if anyway else ROWS_EACH)
-    if features is None:
-        return None
+    maps = [coordinates(data.continuous[:, side.continuous]) for side in columns]
+    rows = [_near(m, data, side) for m, side in zip(maps, columns, strict=True)]
+    features = dictionary(rows[0], rows[1])
     values = [one(u) for one, u in zip(features, rows, strict=True)]
-    pairs = min(PAIRS, *(u.shape[1] for u in rows))
-    means, weights = _correlated(values[0], values[1], pairs)
+    means, weights = _correlated(values[0], values[1], min(MAX_PAIRS, *(u.shape[1] for u in rows)))
     first, second = (_Side(*parts) for parts in zip(columns, maps, features, means, weights, strict=True))
     return first, second
-
-
-def _radial(u: Tensor, v: Tensor, least: int) -> tuple[Features, Features]:
-    return Radial(u), Radial(v)
-
-
-def _additive(u: Tensor, v: Tensor, least: int) -> tuple[Features, Features] | None:
-    """Functions of single coordinates of both variables."""
-    if max(w.shape[1] for w in (u, v)) * DEGREE * least > len(u):
-        return None
-    return Additive(DEGREE), Additive(DEGREE)
-
-
-def _quadratic(u: Tensor, v: Tensor, least: int) -> tuple[Features, Features] | None:
-    """All quadratic polynomials of both variables."""
-    if max(Polynomial.count(w.shape[1], 2) for w in (u, v)) * least > len(u):
-        return None
-    first, second = (Polynomial(torch.eye(w.shape[1]).to(w), 2) for w in (u, v))
-    return first, second
-
-
-def _higher(u: Tensor, v: Tensor, least: int, degree: int) -> tuple[Features, Features] | None:
-    """Polynomials along the directions in which the most correlated quadratic ones vary."""
-    quadratic = _quadratic(u, v, least)
-    if quadratic is None or Polynomial.count(DIRECTIONS, degree) * least > len(u):
-        return None
-    weights = _correlated(quadratic[0](u), quadratic[1](v), 2)[1]
-    first, second = (
-        Polynomial(hessian_directions(weight, w.shape[1], min(DIRECTIONS, w.shape[1])), degree)
-        for weight, w in zip(weights, (u, v), strict=True)
-    )
-    return first, second
-
-
-DICTIONARIES: tuple[Dictionary, ...] = (
-    _radial,
-    _additive,
-    _quadratic,
-    partial(_higher, degree=3),
-    partial(_higher, degree=4),
-)
-WAYS: tuple[Way, ...] = tuple(product((Standard, Ranks), DICTIONARIES))
 
 
 def _correlated(F: Tensor, G: Tensor, pairs: int) -> tuple[list[Tensor], list[Tensor]]:
@@ -217,14 +248,16 @@ def _cholesky(F: Tensor) -> Tensor:
 
 def _gaussian_dependence(f: Tensor, g: Tensor) -> float:
     """How well a Gaussian in normal coordinates tells pairs of f (N, k) and g (N, k) from independent ones."""
-    z = Ranks().fit(torch.cat([f, g], 1))(torch.cat([f, g], 1))[0]
-    k = f.shape[1]
-    precision = torch.linalg.inv(torch.corrcoef(z.T) + 1e-6 * torch.eye(2 * k).to(z))
-    blocks = [
-        torch.linalg.inv(torch.corrcoef(side.T).reshape(k, k) + 1e-6 * torch.eye(k).to(z)) for side in z.split(k, 1)
-    ]
-    shift = torch.block_diag(*blocks) - precision
-    constant = 0.5 * (torch.logdet(precision) - sum(torch.logdet(block) for block in blocks))
+    k, both = f.shape[1], torch.cat([f, g], 1)
+    z = by_ranks(both)(both)[0]
+
+    def precision(w: Tensor) -> Tensor:
+        d = w.shape[1]
+        return torch.linalg.inv(torch.corrcoef(w.T).reshape(d, d) + 1e-6 * torch.eye(d).to(w))
+
+    joint, blocks = precision(z), [precision(side) for side in z.split(k, 1)]
+    shift = torch.block_diag(*blocks) - joint
+    constant = 0.5 * (torch.logdet(joint) - sum(torch.logdet(block) for block in blocks))
 
     def ratio(w: Tensor) -> Tensor:
         return constant + 0.5 * ((w @ shift) * w).sum(1)
@@ -232,22 +265,3 @@ def _gaussian_dependence(f: Tensor, g: Tensor) -> float:
     steps = [len(z) * (i + 1) // (ROTATIONS + 1) for i in range(ROTATIONS)]
     paired = torch.stack([ratio(torch.cat([z[:, :k], z[:, k:].roll(step, 0)], 1)) for step in steps])
     return float(dependence(ratio(z), paired).mean())
-
-
-def _near(coordinates: Coordinates, x: Tensor) -> Tensor:
-    return coordinates(x)[0].clamp(-FAR, FAR)
-
-
-def _first(sides: Sides, pairs: int) -> Sides:
-    first, second = (side._replace(weights=side.weights[:, :pairs]) for side in sides)
-    return first, second
-
-
-def _features(sides: Sides, data: Sample) -> Sample:
-    values = torch.cat([side(data) for side in sides], 1)
-    return Sample(values, torch.empty(len(values), 0, dtype=torch.long, device=values.device), ())
-
-
-def _pair(sides: Sides) -> Question:
-    k = sides[0].weights.shape[1]
-    return Question("mutual information", Part(tuple(range(k, 2 * k))), Part(tuple(range(k))), Part())

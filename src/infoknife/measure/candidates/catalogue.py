@@ -14,8 +14,6 @@ from infoknife.measure.candidates.networks import Classifier, NetworkDensity
 from infoknife.measure.candidates.selected import Selected
 from infoknife.measure.coordinates import normal, standard
 
-__all__ = ["EFFORTS", "Effort", "Plan", "candidates", "methods"]
-
 Effort = Literal["quick", "standard", "thorough"]
 
 
@@ -70,7 +68,7 @@ NETWORKS: dict[str, Callable[[int], Candidate]] = {
 
 
 def methods() -> tuple[str, ...]:
-    """What ``method`` may be, beside ``"auto"``."""
+    """What ``method`` may be, apart from ``"auto"``."""
     return tuple(dict.fromkeys([one.family for one in CLOSED] + list(NETWORKS)))
 
 

@@ -7,14 +7,11 @@ import torch
 from torch import Tensor
 
 from infoknife.measure.candidates.base import Candidate, Fitted
-from infoknife.measure.coordinates import Normal, Standard
-from infoknife.measure.question import Question
-from infoknife.measure.table import Sample
+from infoknife.measure.coordinates import by_quantiles, standard
+from infoknife.measure.question import Question, Sample
 from infoknife.mixtures import precision_factor
 
-__all__ = ["Elliptical"]
-
-LEAST = 100  # training rows
+MIN_ROWS = 100  # training rows
 
 
 @final
@@ -30,7 +27,7 @@ class Elliptical(Candidate):
     def supports(self, data: Sample, question: Question) -> bool:
         """Entropy of two continuous columns or more, nothing given."""
         alone = not question.condition and question.reduced is None and not question.target.discrete
-        return alone and len(question.target.continuous) > 1 and len(data) >= LEAST
+        return alone and len(question.target.continuous) > 1 and len(data) >= MIN_ROWS
 
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Take centre and covariance of the training rows, and the quantiles of their distances."""
@@ -42,11 +39,11 @@ class _EllipticalFitted(Fitted):
     def __init__(self, data: Sample, question: Question) -> None:
         d = data.continuous.shape[1]
         super().__init__(question, d * (d + 3) // 2)
-        self.standard = Standard().fit(data.continuous)
+        self.standard = standard(question, data.continuous)
         u, _ = self.standard(data.continuous)
         self.centre = u.mean(0)
         self.factor = precision_factor(torch.cov(u.T, correction=0)[None])[0]
-        self.radial = Normal().fit(self._radius(u))
+        self.radial = by_quantiles(self._radius(u))
 
     def _radius(self, u: Tensor) -> Tensor:
         return ((u - self.centre) @ self.factor.T).norm(dim=1, keepdim=True)  # N 1

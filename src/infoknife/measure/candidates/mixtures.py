@@ -1,41 +1,150 @@
-"""Candidates whose every marginal is in closed form: one Gaussian, Student's distribution, Gaussian mixtures."""
+r"""Candidates whose every marginal is in closed form: one Gaussian, Student's distribution, Gaussian mixtures.
+
+All are kernels over continuous and discrete columns at once, $q(c, a) = \sum_k w_k \prod_j \theta_{kj}(a_j)\;
+f(c; \mu_k, \Sigma_k)$ with f a Gaussian or Student's distribution. Leaving columns out leaves out factors, rows and
+columns: one fit gives every entropy of a question, and they are consistent. The kernels are those of
+``infoknife.mixtures``; discrete columns and heavy tails are added here.
+"""
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import final
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Self, final
 
 import torch
 from torch import Tensor, nn
 
+from infoknife.coordinates import shrunk
 from infoknife.measure.candidates.base import Candidate, Fitted
-from infoknife.measure.coordinates import Coordinates, Student, normal, standard
-from infoknife.measure.mixed import Mixed
-from infoknife.measure.question import Question
-from infoknife.measure.table import Part, Sample
-from infoknife.mixtures import best_size, nearest, precision_factor, seeds, sizes
+from infoknife.measure.coordinates import Coordinates, Map, normal, standard, student
+from infoknife.measure.question import Part, Question, Sample
+from infoknife.mixtures import Mixture, Prior, best_size, nearest, precision_factor, seeds, sizes
 
-__all__ = ["Counts", "GaussianKernel", "MixedFitted", "MixtureCandidate", "StudentKernel"]
-
-THIN = 5  # rows for each column, below which correlations are shrunk
-CELLS = 512  # combinations of discrete values that get kernels of their own, at most
-Choose = Callable[[Question], Coordinates]
+SMOOTH = 0.5  # rows that a kernel borrows from the whole sample for its discrete factors
+CHUNK = 4_000_000  # numbers in the matrix of kernels times rows, at most
+MIN_ROWS_PER_COLUMN = 5  # below which correlations are shrunk
+MAX_CELLS = 512  # combinations of discrete values that get kernels of their own
 DEGREES = (30.0, 12.0, 7.0, 4.5, 3.0, 2.0, 1.4, 1.0)
-MOST = 256  # kernels
-SEARCH = 12_000  # rows that choose the number of kernels, at most
-STARTS = 2  # of expectation maximisation, where there are
-FEW = 8  # kernels or less: more of them find their places from anywhere
+MAX_KERNELS = 256
+SEARCH_ROWS = 12_000  # that choose the number of kernels, at most
+STARTS, FEW_KERNELS = 2, 8  # starts of expectation maximisation for few kernels: many find their places from anywhere
 STEPS = (10, 10)  # of it before one start is chosen, and from there on
-SOME = 4000  # rows that choose the start
-GAIN = 0.001  # nats a row that twice as many kernels must bring
+START_ROWS = 4000  # that choose the start
+MIN_GAIN = 0.001  # nats per row that twice as many kernels must bring
 PATIENCE = 3  # doublings of the number of kernels without a gain before the search ends
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """A mixture of kernels over mixed columns.
+
+    Args:
+        kernels: Weights, and the kernels of the continuous columns; for Student's distribution their scatters.
+        tables: For each discrete column the probabilities (K, levels).
+        df: Degrees of freedom, ``None`` for Gaussian kernels.
+    """
+
+    kernels: Mixture
+    tables: tuple[Tensor, ...] = ()
+    df: float | None = None
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers were learned, at most."""
+        K, d = self.kernels.means.shape
+        return K * (1 + d + d * (d + 1) // 2 + sum(table.shape[1] - 1 for table in self.tables)) - 1
+
+    def marginal(self, columns: Part) -> Self:
+        """The mixture of some columns, in their order."""
+        tables = tuple(self.tables[j] for j in columns.discrete)
+        return replace(self, kernels=self.kernels.marginal(columns.continuous), tables=tables)
+
+    def log_prob(self, u: Tensor, codes: Tensor, columns: Part) -> Tensor:
+        """Log-density (N,) of some columns of u (N, d) and codes (N, k)."""
+        if not columns:
+            return u.new_zeros(len(u))
+        own, rows = self.marginal(columns), max(1, CHUNK // len(self.kernels.weights))
+        parts = zip(u[:, columns.continuous].split(rows), codes[:, columns.discrete].split(rows), strict=True)
+        return torch.cat([torch.logsumexp(own.scores(*part), 0) for part in parts])
+
+    def scores(self, u: Tensor, codes: Tensor) -> Tensor:
+        """Log of what every kernel adds to the density of u (N, d) and codes (N, k): (K, N)."""
+        scores = self._continuous(u) + self.kernels.weights.log().unsqueeze(1)
+        for table, code in zip(self.tables, codes.unbind(1), strict=True):
+            scores += table.log()[:, code]
+        return scores
+
+    def _continuous(self, u: Tensor) -> Tensor:
+        """Log of every kernel's density f at u (N, d): (K, N)."""
+        d = u.shape[1]
+        if d == 0:
+            return u.new_zeros(len(self.kernels.weights), len(u))
+        distances, log_det = self.kernels.distances(u), self.kernels.log_det[:, None]
+        if self.df is None:
+            return log_det - 0.5 * (distances + d * math.log(2 * math.pi))
+        half = (self.df + d) / 2
+        norm = math.lgamma(half) - math.lgamma(self.df / 2) - 0.5 * d * math.log(self.df * math.pi)
+        return norm + log_det - half * torch.log1p(distances / self.df)
+
+    def step(self, u: Tensor, codes: Tensor, *, prior: float) -> Self:
+        """One step of expectation maximisation; ``prior`` as in ``from_masses``."""
+        d, mass = u.shape[1], torch.softmax(self.scores(u, codes), 0)
+        levels = tuple(table.shape[1] for table in self.tables)
+        pull = None
+        if self.df is not None and d > 0:
+            pull = (self.df + d) / (self.df + self.kernels.distances(u))  # far rows count less
+        return self.from_masses(mass, u, codes, levels, prior=prior, df=self.df, pull=pull)
+
+    def shrunk(self, rows: int) -> Self:
+        """The same with correlations that are shrunk as so many rows suggest."""
+        covariances = self.kernels.covariances
+        scale = covariances.diagonal(0, 1, 2).sqrt()
+        outer = scale[:, :, None] * scale[:, None, :]
+        few = torch.stack([shrunk(one, rows) for one in covariances / outer])
+        kernels = Mixture.from_covariances(self.kernels.weights, self.kernels.means, few * outer)
+        return replace(self, kernels=kernels)
+
+    @classmethod
+    def from_masses(
+        cls,
+        mass: Tensor,
+        u: Tensor,
+        codes: Tensor,
+        levels: tuple[int, ...],
+        *,
+        prior: float,
+        df: float | None = None,
+        pull: Tensor | None = None,
+    ) -> Self:
+        """The mixture whose kernel k has seen row n with weight ``mass`` (K, N).
+
+        Args:
+            mass: Weights (K, N).
+            u: Continuous columns (N, d).
+            codes: Discrete columns (N, k).
+            levels: How many codes each discrete column has.
+            prior: Covariances are pulled to the pooled one as by so many rows; infinity makes them equal.
+            df: Degrees of freedom of Student's distribution.
+            pull: For it, how much every row counts in means and scatters (K, N).
+        """
+        tables = tuple(_table(mass, codes[:, j], levels[j]) for j in range(len(levels)))
+        regular = Prior(covariance="tied") if math.isinf(prior) else Prior(rows=prior)
+        return cls(Mixture.from_masses(mass, u, regular, pull=pull), tables, df)
+
+
+def _table(mass: Tensor, codes: Tensor, levels: int) -> Tensor:
+    """Probabilities (K, levels) of one discrete column, smoothed towards those of all rows."""
+    counts = torch.zeros(len(mass), levels).to(mass).index_add_(1, codes, mass)
+    overall = counts.sum(0) + 0.5
+    total = mass.sum(1).clamp_min(1e-8)
+    return (counts + SMOOTH * overall / overall.sum()) / (total + SMOOTH)[:, None]
 
 
 @final
 class MixedFitted(Fitted):
     """A mixture over mixed columns, in some coordinates."""
 
-    def __init__(self, question: Question, mixed: Mixed, coordinates: Coordinates, kernels: int = 1) -> None:
+    def __init__(self, question: Question, mixed: Mixed, coordinates: Map, kernels: int = 1) -> None:
         super().__init__(question, mixed.parameters)
         self.mixed, self.coordinates, self.kernels = mixed, coordinates, kernels
 
@@ -57,7 +166,7 @@ class MixedFitted(Fitted):
         t, c, r = self.question.target, self.question.condition, self.question.reduced
         full = log_prob(t | c) - log_prob(c)
         if self.question.apart:
-            return torch.stack([full, sum((log_prob(one) for one in _singles(t)), torch.zeros_like(full))])
+            return torch.stack([full, sum((log_prob(one) for one in t.singles), torch.zeros_like(full))])
         return torch.stack([full, torch.zeros_like(full) if r is None else log_prob(t | r) - log_prob(r)])
 
 
@@ -70,10 +179,6 @@ def _without_hidden(columns: Part, hidden: Tensor) -> Iterator[tuple[Tensor, Par
     for i, noise in enumerate(patterns.tolist()):
         there = tuple(j for j, is_noise in zip(columns.continuous, noise, strict=True) if not is_noise)
         yield (pattern == i).nonzero().flatten(), Part(there, columns.discrete)
-
-
-def _singles(columns: Part) -> list[Part]:
-    return [Part((j,)) for j in columns.continuous] + [Part((), (j,)) for j in columns.discrete]
 
 
 @final
@@ -91,7 +196,7 @@ class GaussianKernel(Candidate):
     def __init__(
         self,
         name: str,
-        coordinates: Choose,
+        coordinates: Coordinates,
         *,
         prior: float = math.inf,
         together: bool = False,
@@ -107,11 +212,11 @@ class GaussianKernel(Candidate):
             return several
         if math.isfinite(self.prior):
             return d > 0 and several
-        return len(data) < THIN * d if self.is_shrunk else d > 0
+        return len(data) < MIN_ROWS_PER_COLUMN * d if self.is_shrunk else d > 0
 
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Fit it to training rows, in closed form."""
-        coordinates = self.coordinates(question).fit(data.continuous)
+        coordinates = self.coordinates(question, data.continuous)
         u, _ = coordinates(data.continuous)
         mass = torch.ones(1, len(data)).to(u) if self.together else cells(data)
         prior = self.prior * (u.shape[1] + 1)
@@ -132,8 +237,7 @@ class Counts(Candidate):
 
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Count, and smooth a little."""
-        mixed = Mixed.from_masses(cells(data), data.continuous, data.discrete, data.levels, prior=math.inf)
-        return MixedFitted(question, mixed, standard(question).fit(data.continuous))
+        return GaussianKernel(self.name, standard).fit(data, question, generator)
 
 
 @final
@@ -155,7 +259,7 @@ class StudentKernel(Candidate):
 
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Fit it to training rows: fewer degrees of freedom as long as the rows become more likely."""
-        ranks = normal(question).fit(data.continuous)
+        ranks = normal(question, data.continuous)
         best, likely = None, -math.inf
         for df in self.degrees:
             fitted = self._fitted(data, question, df, ranks)
@@ -172,8 +276,8 @@ class StudentKernel(Candidate):
         assert fitted.mixed.df is not None
         return StudentKernel(self.name, self.ranked, (fitted.mixed.df,))
 
-    def _fitted(self, data: Sample, question: Question, df: float, ranks: Coordinates) -> MixedFitted:
-        coordinates = Student(df, ranks) if self.ranked else standard(question).fit(data.continuous)
+    def _fitted(self, data: Sample, question: Question, df: float, ranks: Map) -> MixedFitted:
+        coordinates = student(df, ranks) if self.ranked else standard(question, data.continuous)
         u, _ = coordinates(data.continuous)
         start, _ = ranks(data.continuous)  # correlations that outliers do not move
         mixed = Mixed.from_masses(cells(data), start, data.discrete, data.levels, prior=math.inf)
@@ -193,7 +297,7 @@ class MixtureCandidate(Candidate):
         kernels: How many, for every combination of discrete values; ``None`` searches.
     """
 
-    def __init__(self, name: str, coordinates: Choose, kernels: int | None = None) -> None:
+    def __init__(self, name: str, coordinates: Coordinates, kernels: int | None = None) -> None:
         self.name, self.coordinates, self.kernels = name, coordinates, kernels
 
     def supports(self, data: Sample, question: Question) -> bool:
@@ -205,13 +309,13 @@ class MixtureCandidate(Candidate):
         if self.kernels is not None:
             return self._fitted(data, question, self.kernels, generator)
         first, second = data.held_out(4, generator)
-        held, train = data.rows(first[: SEARCH // 4]), data.rows(second[: 3 * SEARCH // 4])
+        held, train = data.rows(first[: SEARCH_ROWS // 4]), data.rows(second[: 3 * SEARCH_ROWS // 4])
 
         def score(K: int) -> float:
             return float(self._fitted(train, question, K, generator, roughly=True).terms(held)[0].mean())
 
-        candidates = sizes(MOST, len(train) / (2 * (data.continuous.shape[1] + 1)))
-        kernels = best_size(candidates, score, patience=PATIENCE, gain=GAIN)
+        candidates = sizes(MAX_KERNELS, len(train) / (2 * (data.continuous.shape[1] + 1)))
+        kernels = best_size(candidates, score, patience=PATIENCE, gain=MIN_GAIN)
         return self._fitted(data, question, max(1, kernels), generator)
 
     def with_fixed_hyperparameters(self, fitted: Fitted) -> Candidate:
@@ -222,15 +326,17 @@ class MixtureCandidate(Candidate):
     def _fitted(
         self, data: Sample, question: Question, kernels: int, generator: torch.Generator, roughly: bool = False
     ) -> MixedFitted:
-        coordinates = self.coordinates(question).fit(data.continuous)
+        coordinates = self.coordinates(question, data.continuous)
         u, _ = coordinates(data.continuous)
         prior, groups = u.shape[1] + 1.0, cells(data)
-        starts = STARTS if 1 < kernels <= FEW else 1
+        starts = STARTS if 1 < kernels <= FEW_KERNELS else 1
         masses = [clusters(u, groups, kernels, generator) for _ in range(starts)]
         mixed = [Mixed.from_masses(mass, u, data.discrete, data.levels, prior=prior) for mass in masses]
         if len(masses[0]) > 1:
             mixed = [_stepped(one, u, data, prior, STEPS[0]) for one in mixed]
-            rough = [float(one.log_prob(u[:SOME], data.discrete[:SOME], _every(data)).mean()) for one in mixed]
+            rough = [
+                float(one.log_prob(u[:START_ROWS], data.discrete[:START_ROWS], data.columns).mean()) for one in mixed
+            ]
             mixed = [_stepped(mixed[rough.index(max(rough))], u, data, prior, 0 if roughly else STEPS[1])]
         return MixedFitted(question, mixed[0], coordinates, kernels)
 
@@ -239,10 +345,6 @@ def _stepped(mixed: Mixed, u: Tensor, data: Sample, prior: float, steps: int) ->
     for _ in range(steps):
         mixed = mixed.step(u, data.discrete, prior=prior)
     return mixed
-
-
-def _every(data: Sample) -> Part:
-    return Part(tuple(range(data.continuous.shape[1])), tuple(range(len(data.levels))))
 
 
 def cells(data: Sample) -> Tensor:
@@ -254,7 +356,7 @@ def cells(data: Sample) -> Tensor:
         return torch.ones(1, len(data)).to(data.continuous)
     _, code, counts = data.discrete.unique(dim=0, return_inverse=True, return_counts=True)
     once = int((counts == 1).sum())
-    kept = min(len(counts) - once + (once > 0), CELLS)
+    kept = min(len(counts) - once + (once > 0), MAX_CELLS)
     place = torch.empty_like(counts)
     place[counts.argsort(descending=True)] = torch.arange(len(counts)).to(counts).clamp_max(kept - 1)
     return nn.functional.one_hot(place[code], kept).T.to(data.continuous)

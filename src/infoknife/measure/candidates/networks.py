@@ -11,20 +11,17 @@ from torch import Tensor, nn
 
 from infoknife.densities import Density
 from infoknife.measure.candidates.base import Candidate, Fitted
-from infoknife.measure.coordinates import Coordinates, normal
-from infoknife.measure.question import Question
-from infoknife.measure.table import Part, Sample
+from infoknife.measure.coordinates import Map, normal
+from infoknife.measure.question import Part, Question, Sample
 from infoknife.nn import MLP
 from infoknife.training import cosine, fit
 
-__all__ = ["Classifier", "NetworkDensity"]
-
-HELD = 0.15  # of the training rows: the step is kept under which they are most likely
+HELD_OUT = 0.15  # of the training rows: the step is kept under which they are most likely
 BATCH = 256
-ROWS, MORE = 10_000, 3  # steps grow with the rows from so many on, up to so many times
-LEAST = 100  # training rows
-LABELS = 64  # classes, at most
-SMOOTH = 0.5  # rows that every class is given beside its own
+STEP_ROWS, MAX_STEPS = 10_000, 3  # steps grow with the rows from so many on, up to so many times
+MIN_ROWS = 100  # training rows
+MAX_CLASSES = 64  # classes, at most
+SMOOTH = 0.5  # rows that every class is given in addition to its own
 
 Module = TypeVar("Module", bound=nn.Module)
 Build = Callable[[int, int | None], Density]
@@ -48,13 +45,13 @@ class _Network(Candidate):
         fit(
             module,
             rows if len(rows) > 1 else rows[0],
-            steps=round(self.steps * min(max(len(rows[0]) / ROWS, 1), MORE)),
+            steps=round(self.steps * min(max(len(rows[0]) / STEP_ROWS, 1), MAX_STEPS)),
             batch_size=min(BATCH, len(rows[0]) // 2),
             lr=self.lr,
             seed=seed,
             schedule=cosine,
             clip=10.0,
-            validation=HELD,
+            validation=HELD_OUT,
             patience=6,
         )
         return module
@@ -81,11 +78,11 @@ class NetworkDensity(_Network):
 
     def supports(self, data: Sample, question: Question) -> bool:
         """A continuous target, and rows enough to hold some out."""
-        return bool(question.target.continuous) and not question.target.discrete and len(data) >= LEAST
+        return bool(question.target.continuous) and not question.target.discrete and len(data) >= MIN_ROWS
 
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Train one density for every term of the question."""
-        coordinates = normal(question).fit(data.continuous)
+        coordinates = normal(question, data.continuous)
         u = coordinates(data.continuous)[0].float()
         conditions = [question.condition]
         if question.reduced is not None and not question.apart:
@@ -102,9 +99,7 @@ class NetworkDensity(_Network):
 
 @final
 class _DensityFitted(Fitted):
-    def __init__(
-        self, question: Question, coordinates: Coordinates, conditions: list[Part], densities: list[Density]
-    ) -> None:
+    def __init__(self, question: Question, coordinates: Map, conditions: list[Part], densities: list[Density]) -> None:
         super().__init__(question, sum(p.numel() for one in densities for p in one.parameters()))
         self.coordinates, self.conditions, self.densities = coordinates, conditions, densities
 
@@ -132,11 +127,17 @@ class Classifier(_Network):
         target = question.target
         classes = math.prod(data.levels[j] for j in target.discrete)
         numbers = bool(question.condition.continuous)
-        return not target.continuous and classes <= LABELS and numbers and not question.apart and len(data) >= LEAST
+        return (
+            not target.continuous
+            and classes <= MAX_CLASSES
+            and numbers
+            and not question.apart
+            and len(data) >= MIN_ROWS
+        )
 
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Train one classifier for every condition; without one the frequencies answer."""
-        coordinates = normal(question).fit(data.continuous)
+        coordinates = normal(question, data.continuous)
         u = coordinates(data.continuous)[0].float()
         labels = _labels(data, question.target)
         classes = math.prod(data.levels[j] for j in question.target.discrete)
@@ -154,7 +155,7 @@ class Classifier(_Network):
 
 @final
 class _ClassesFitted(Fitted):
-    def __init__(self, question: Question, coordinates: Coordinates, models: list[nn.Module]) -> None:
+    def __init__(self, question: Question, coordinates: Map, models: list[nn.Module]) -> None:
         super().__init__(question, sum(p.numel() for one in models for p in one.parameters()))
         self.coordinates, self.models = coordinates, models
 
@@ -170,7 +171,7 @@ class _ClassesFitted(Fitted):
 
 @final
 class _Softmax(nn.Module):
-    """Log-probabilities of classes: a linear model and a network beside it."""
+    """Log-probabilities of classes: a linear model and a network alongside it."""
 
     def __init__(self, features: int, classes: int) -> None:
         super().__init__()

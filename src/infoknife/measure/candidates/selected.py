@@ -5,21 +5,16 @@ columns and pairs of them, and mixtures of the best few are compared on rows tha
 """
 
 import math
-from dataclasses import replace
 from itertools import combinations
 from typing import final
 
 import torch
 from torch import Tensor, nn
 
-from infoknife.measure.candidates.base import Candidate, Fitted
-from infoknife.measure.candidates.canonical import dependence
+from infoknife.measure.candidates.base import Candidate, Fitted, dependence
 from infoknife.measure.candidates.mixtures import Counts, MixedFitted, MixtureCandidate
 from infoknife.measure.coordinates import normal
-from infoknife.measure.question import Question
-from infoknife.measure.table import Part, Sample
-
-__all__ = ["Selected"]
+from infoknife.measure.question import Part, Question, Sample, union
 
 MIN_ROWS = 100  # training rows
 BINS = ((16, 5), (8, 8), (5, 16))  # of a column of x and one of y: fine waves on either side, and both alike
@@ -27,8 +22,6 @@ PAIR_BINS = (6, 6)  # of each of two columns of x, and of y
 MAX_PAIRED = 64  # columns that are paired, the best of them
 COUNTS = (1, 2, 3, 5)  # how many of the best columns are tried together
 ROTATIONS = 8  # pairings of rows that stand for independence
-
-Column = tuple[str, int]  # continuous or discrete, and its position
 
 
 @final
@@ -48,9 +41,8 @@ class Selected(Candidate):
 
     def supports(self, sample: Sample, question: Question) -> bool:
         """Two variables of three columns or more, nothing given."""
-        sides = (question.target, question.condition)
-        several = sum(len(side.continuous) + len(side.discrete) for side in sides) > 2
-        return several and all(sides) and question.reduced == Part() and len(sample) >= MIN_ROWS
+        several = len(question.target.singles) + len(question.condition.singles) > 2
+        return several and question.is_plain_information and len(sample) >= MIN_ROWS
 
     def fit(self, sample: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Rank columns by three quarters of the rows; the others choose how many of them are measured."""
@@ -94,14 +86,8 @@ class _SelectedFitted(Fitted):
 
 def _narrowed(sample: Sample, columns: tuple[Part, Part]) -> tuple[Sample, list[Part]]:
     """The sample with some columns alone, and where these are in it."""
-    c, d = columns[0] | columns[1]
-    few = replace(
-        sample,
-        continuous=sample.continuous[:, c],
-        discrete=sample.discrete[:, d],
-        levels=tuple(sample.levels[j] for j in d),
-        hidden=None if sample.hidden is None else sample.hidden[:, c],
-    )
+    few = sample.narrowed(both := columns[0] | columns[1])
+    c, d = both
     return few, [Part(tuple(map(c.index, one.continuous)), tuple(map(d.index, one.discrete))) for one in columns]
 
 
@@ -115,47 +101,34 @@ def _score(fitted: Fitted, rest: Sample, target: Part) -> float:
 
 def _sets(sample: Sample, question: Question) -> list[tuple[Part, Part]]:
     """Sets of columns worth a try: the best pairs of one and one, and the best two of x with the best of y."""
-    xs, ys = _columns(question.condition), _columns(question.target)
+    xs, ys = question.condition.singles, question.target.singles
     singles = _single_scores(sample, xs, ys)  # x y
     ranked = singles.flatten().argsort(descending=True).tolist()
     found = []
     for count in COUNTS:
         few = ranked[:count]
-        found.append((_part([xs[i // len(ys)] for i in few]), _part([ys[i % len(ys)] for i in few])))
+        found.append((union([xs[i // len(ys)] for i in few]), union([ys[i % len(ys)] for i in few])))
     y = ys[int(singles.amax(0).argmax())]
     if len(xs) > 1:
         order = singles.amax(1).argsort(descending=True)[:MAX_PAIRED].tolist()
         pair = _best_pair(sample, [xs[i] for i in order], y)
-        found.append((_part(pair), _part([y])))
-        found.append((_part([*pair, xs[order[0]], *([xs[order[1]]] if len(order) > 1 else [])]), _part([y])))
+        found.append((union(pair), y))
+        found.append((union([*pair, *(xs[i] for i in order[:2])]), y))
     return list(dict.fromkeys(found))
 
 
-def _columns(part: Part) -> list[Column]:
-    return [("continuous", j) for j in part.continuous] + [("discrete", j) for j in part.discrete]
-
-
-def _part(columns: list[Column]) -> Part:
-    chosen = set(columns)
-    return Part(
-        tuple(sorted(j for kind, j in chosen if kind == "continuous")),
-        tuple(sorted(j for kind, j in chosen if kind == "discrete")),
-    )
-
-
-def _bins(sample: Sample, column: Column, count: int) -> Tensor:
-    """The bin of every row (N,): as many rows in each, or the most frequent codes."""
-    kind, j = column
-    if kind == "continuous":
-        ranks = sample.continuous[:, j].argsort().argsort()
+def _bins(sample: Sample, column: Part, count: int) -> Tensor:
+    """The bin of every row (N,) by one column: as many rows in each, or the most frequent codes."""
+    if column.continuous:
+        ranks = sample.continuous[:, column.continuous[0]].argsort().argsort()
         return ranks * count // len(sample)
-    codes = sample.discrete[:, j]
+    codes = sample.discrete[:, column.discrete[0]]
     order = codes.bincount().argsort(descending=True).argsort()
     return order[codes].clamp_max(count - 1)
 
 
-def _ones(sample: Sample, columns: list[Column], count: int) -> Tensor:
-    """Which bin every row is in, for all columns beside each other (N, columns count)."""
+def _ones(sample: Sample, columns: list[Part], count: int) -> Tensor:
+    """Which bin every row is in, for all columns side by side (N, columns count)."""
     return torch.cat([nn.functional.one_hot(_bins(sample, one, count), count) for one in columns], 1).float()
 
 
@@ -168,7 +141,7 @@ def _information(counts: Tensor) -> Tensor:
     return (2 * counts.sum((-2, -1)) * information - free) / (2 * free.clamp_min(1)).sqrt()
 
 
-def _single_scores(sample: Sample, xs: list[Column], ys: list[Column]) -> Tensor:
+def _single_scores(sample: Sample, xs: list[Part], ys: list[Part]) -> Tensor:
     """How much every column of x tells about every one of y, beyond chance: (x, y)."""
     found = []
     for a, b in BINS:
@@ -177,7 +150,7 @@ def _single_scores(sample: Sample, xs: list[Column], ys: list[Column]) -> Tensor
     return torch.stack(found).amax(0)
 
 
-def _best_pair(sample: Sample, xs: list[Column], y: Column) -> list[Column]:
+def _best_pair(sample: Sample, xs: list[Part], y: Part) -> list[Part]:
     """The two columns of x that tell most about one of y together."""
     a, b = PAIR_BINS
     ones, bins = _ones(sample, [y], b), [_bins(sample, one, a) for one in xs]

@@ -1,4 +1,4 @@
-"""From what was measured to an answer: signs, corrections and errors by hand."""
+"""How sure an answer is: signs, corrections and errors by hand; rows in the order of time."""
 
 import math
 from dataclasses import replace
@@ -6,11 +6,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 
-from infoknife.measure.answers import CORRECTION_ERROR, MeasurementWarning, answer, half_of
+from infoknife.measure import mutual_information
 from infoknife.measure.crossfit import Measured
-from infoknife.measure.question import Question
-from infoknife.measure.table import Part, Sample, read_table
+from infoknife.measure.interval import (
+    CORRECTION_ERROR,
+    MeasurementWarning,
+    answer,
+    correction_share,
+    serial_note,
+    unmeasured,
+)
+from infoknife.measure.question import Part, Question, Sample
+from infoknife.measure.table import read_table
 
 ENTROPY = Question("entropy", Part((0,)), Part())
 INFORMATION = Question("mutual information", Part((0,)), Part((1,)), Part())
@@ -18,17 +27,10 @@ X = read_table({"x": np.arange(40) / 7}, main="x")
 
 
 def measured(gap: tuple[float, float] = (0.3, 0.1), means: tuple[tuple[float, float], ...] = ((0, 0),)) -> Measured:
-    full, reduced = np.random.default_rng(0).normal(size=(2, 40))
+    terms = torch.tensor(np.random.default_rng(0).normal(size=(2, 40)))
     shares = {"gaussian": 0.25, "mixture": 0.7, "student": 0.05}
-    return Measured(
-        torch.tensor(np.stack([full, reduced])),
-        torch.tensor(gap, dtype=torch.float64),
-        torch.tensor(means, dtype=torch.float64),
-        shares,
-        parameters=7,
-        folds=5,
-        tail=0.02,
-    )
+    gaps, several = (torch.tensor(one, dtype=torch.float64) for one in (gap, means))
+    return Measured(terms, gaps, several, shares, parameters=7, folds=5, tail=0.02)
 
 
 def test_an_information_is_the_difference_of_the_terms() -> None:
@@ -56,8 +58,7 @@ def test_repetitions_that_differ_are_an_error_of_their_own() -> None:
         answer(measured(means=means), {}, INFORMATION, "nats", X, half=0.0)
         for means in (((0.0, 0.0),), ((0.4, 0.0), (0.0, 0.2)))
     )
-    between = np.var([0.4, -0.2], ddof=1) / 2
-    assert twice.stderr**2 == pytest.approx(once.stderr**2 + between)
+    assert twice.stderr**2 == pytest.approx(once.stderr**2 + np.var([0.4, -0.2], ddof=1) / 2)
 
 
 def test_those_that_matter_give_the_method_its_name() -> None:
@@ -69,21 +70,29 @@ def test_those_that_matter_give_the_method_its_name() -> None:
 
 @pytest.mark.parametrize("gap", [9.0, -9.0])
 def test_a_large_gap_is_worth_a_warning(gap: float) -> None:
-    with pytest.warns(MeasurementWarning, match=r"too few samples .* is [+-]9 nats from that on held-out rows"):
+    with pytest.warns(MeasurementWarning, match="too few samples"):
         answer(measured((gap, 0)), {}, INFORMATION, "nats", X, half=0.0)
 
 
 @pytest.mark.parametrize(("levels", "half"), [((), 0.5), ((2, 20), 0.5), ((2, 21), 0.0)])
 def test_values_that_occur_once_leave_nothing_to_correct(levels: tuple[int, ...], half: float) -> None:
     rows = Sample(torch.zeros(40, 1), torch.zeros(40, len(levels), dtype=torch.long), levels)
-    assert half_of(rows) == half
+    assert correction_share(rows) == half
 
 
 def test_no_number_stands_for_an_absurd_one() -> None:
-    with pytest.warns(MeasurementWarning, match="the mutual information of these columns cannot be measured"):
+    with pytest.warns(MeasurementWarning, match="cannot be measured"):
         estimate = answer(measured((-9, 0)), {}, INFORMATION, "nats", X, half=0.5)
     assert math.isnan(estimate.value)
-    assert str(estimate).startswith("no answer (mutual information, none, n=40): the mutual information of these")
+
+
+@pytest.mark.parametrize(("value", "stderr"), [(math.inf, math.nan), (0.0, 1 / 40)])
+def test_answers_without_measuring(value: float, stderr: float) -> None:
+    with pytest.warns(MeasurementWarning, match="because"):
+        estimate = unmeasured(value, "nats", "mutual information", X, "because")
+    assert estimate.value == value
+    assert estimate.stderr == pytest.approx(stderr, nan_ok=True)
+    assert estimate.diagnostics.messages == ("because",)
 
 
 def test_rows_of_a_group_count_as_one() -> None:
@@ -97,16 +106,52 @@ def test_rows_of_a_group_count_as_one() -> None:
 
 def test_copies_that_weights_made_are_one_row() -> None:
     one = measured()
-    copied = replace(X, kept=np.arange(40) // 2)
-    estimate = answer(one, {}, ENTROPY, "nats", copied, half=0.0)
+    estimate = answer(one, {}, ENTROPY, "nats", replace(X, kept=np.arange(40) // 2), half=0.0)
     assert estimate.pointwise == pytest.approx(-one.terms[0].numpy().reshape(20, 2).mean(1))
 
 
 def test_columns_say_what_they_were_taken_as() -> None:
     table = read_table({"x": {"age": list(range(12)) * 5, "pay": np.linspace(0, 1, 60)}}, main="x")
-    told = answer(
-        measured()._replace(terms=torch.zeros(2, 60).double()), {}, ENTROPY, "nats", table, half=0.0
-    ).diagnostics
+    one = measured()._replace(terms=torch.zeros(2, 60).double())
+    told = answer(one, {}, ENTROPY, "nats", table, half=0.0).diagnostics
     assert [(one.name, one.kind) for one in told.columns] == [("age", "discrete"), ("pay", "continuous")]
-    assert told.columns[0].advice == "age is taken as discrete. If it is a quantity, pass discrete={'age': False}"
-    assert told.columns[1].advice == ""
+    assert ("age" in told.columns[0].advice, told.columns[1].advice) == (True, "")
+
+
+# rows in the order of time
+
+
+def series(rows: int, memory: float, seed: int) -> NDArray[np.float64]:
+    noise = np.random.default_rng(seed).normal(size=rows)
+    found = np.zeros(rows)
+    for i in range(1, rows):
+        found[i] = memory * found[i - 1] + noise[i]
+    return found
+
+
+def note(x: object, y: object, **options: object) -> str:
+    table = read_table({"x": x, "y": y}, main="y", **options)  # type: ignore[arg-type]
+    return serial_note(table, table.of("x"), table.of("y"))
+
+
+@pytest.mark.parametrize(("rows", "memory"), [(300, 0.9), (3000, 0.99)])
+def test_series_are_noticed(rows: int, memory: float) -> None:
+    x, y = series(rows, memory, 0), series(rows, memory, 1)
+    assert "blocks" in note(x, y)
+    assert note(x, y, blocks=30) == ""
+
+
+def test_nothing_else_is_a_series() -> None:
+    for seed in range(30):
+        x, y = np.random.default_rng(seed).normal(size=(2, 300))
+        assert note(x, x + y) == ""
+    assert note(series(300, 0.99, 0), y) == ""  # one alone does no harm
+    assert note(np.sort(x), np.sort(x) + y) == ""
+
+
+def test_blocks_take_back_what_chance_gave() -> None:
+    x, y = series(600, 0.97, 2), series(600, 0.97, 3)
+    found = mutual_information(x, y, method="gaussian", effort="quick", blocks=60)
+    plain = mutual_information(x, y, method="gaussian", effort="quick")
+    assert found.stderr > 2 * plain.stderr
+    assert any("blocks" in message for message in plain.diagnostics.messages)

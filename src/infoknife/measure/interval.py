@@ -1,64 +1,49 @@
-"""From what was measured to an answer: value, uncertainty, diagnostics and warnings."""
+"""How sure an answer is: its value with standard error and doubts, from what was measured on held-out rows."""
 
 import math
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from infoknife.measure.crossfit import Measured, is_absurd
 from infoknife.measure.estimate import Bound, Candidate, ColumnKind, Diagnostics, Estimate, Unit
-from infoknife.measure.question import Question
-from infoknife.measure.table import Column, Sample, Table
-
-__all__ = ["ABSURD", "MeasurementWarning", "answer", "half_of", "infinite", "nothing_left", "unanswered"]
+from infoknife.measure.question import Question, Sample
+from infoknife.measure.table import Column, Table
 
 CORRECTION_ERROR = 0.1  # of the correction: how well it is known
 MAX_GAP = 0.3  # nats between training and held-out rows that ask for more rows
-ABSURD = "the densities give a value that cannot be. Look at the columns for values that are far from all others"
 MIN_ROWS_PER_COLUMN = 5  # below which nothing of many columns can be learned
+MAX_LAG = 200  # rows apart that may still be alike
+MIN_CORRELATION = 0.05  # product of autocorrelations from which on rows count as alike
+MIN_LOSS = 2.0  # rows that are worth one: fewer are not worth a message
+ABSURD = "the densities give a value that cannot be. Look at the columns for values that are far from all others"
 
 
 class MeasurementWarning(UserWarning):
     """Something that the reader of a measurement must know."""
 
 
-def infinite(value: float, unit: Unit, quantity: str, table: Table, why: str) -> Estimate:
-    """Return the answer where the data say that it is infinite, and why."""
-    return Estimate.infinite(value, unit, quantity, _said(table, f"the answer is probably {value}: {why}"))
+def unmeasured(value: float, unit: Unit, quantity: str, table: Table, why: str) -> Estimate:
+    """Return an answer that needs no densities, or that none can give (NaN), and warn of the reason.
+
+    It has a standard error only if it is finite: that of one row in all of them.
+    """
+    warnings.warn(why, MeasurementWarning, stacklevel=3)
+    rows, stderr = table.measured_rows, 1 / table.measured_rows if math.isfinite(value) else math.nan
+    told = Diagnostics("none", rows, messages=(why, *table.notes), columns=column_kinds(table))
+    return Estimate(value, stderr, unit, quantity, np.full(rows, value), told)
 
 
-def nothing_left(unit: Unit, quantity: str, table: Table, known: str) -> Estimate:
-    """Return the answer where the condition tells all of one side: nothing is left for the other side to tell."""
-    rows = len(np.unique(table.kept))
-    told = _said(table, f"nothing is left to tell: {known}")
-    return Estimate(0.0, 1 / rows, unit, quantity, np.zeros(rows), told)
-
-
-def unanswered(unit: Unit, quantity: str, table: Table, why: str) -> Estimate:
-    """Return the answer where no density gives a value that could be: none, and why."""
-    rows = len(np.unique(table.kept))
-    told = _said(table, f"the {quantity} of these columns cannot be measured: {why}")
-    return Estimate(math.nan, math.nan, unit, quantity, np.full(rows, math.nan), told)
-
-
-def _said(table: Table, message: str) -> Diagnostics:
-    warnings.warn(message, MeasurementWarning, stacklevel=4)
-    messages = (message, *table.notes)
-    return Diagnostics("none", len(np.unique(table.kept)), messages=messages, columns=column_kinds(table))
+def absurd(unit: Unit, quantity: str, table: Table) -> Estimate:
+    """Return the answer where no density gives a value that could be: none."""
+    return unmeasured(math.nan, unit, quantity, table, f"the {quantity} of these columns cannot be measured: {ABSURD}")
 
 
 def column_kinds(table: Table) -> tuple[ColumnKind, ...]:
     """Return what every column was taken as, and why."""
-    return tuple(ColumnKind(one.name, one.argument, one.kind, one.why, _either(one)) for one in table.columns)
-
-
-def _either(column: Column) -> str:
-    """What else a column could be."""
-    is_whole = column.is_ordered and bool((column.values == np.rint(column.values)).all())
-    if column.is_declared or not is_whole or column.kind == "mixed":
-        return ""
-    return "a quantity" if column.kind == "discrete" else "labels"
+    return tuple(ColumnKind(one.name, one.argument, one.kind, one.why, one.alternative) for one in table.columns)
 
 
 def answer(
@@ -93,7 +78,7 @@ def answer(
     rows = _by_row(pointwise.numpy() + correction, table.kept)
     value = float(pointwise.mean()) + correction
     if question.reduced is not None and is_absurd(value, stderr, limit):
-        return unanswered(unit, question.quantity, table, ABSURD)
+        return absurd(unit, question.quantity, table)
     doubts = _doubts(question, gap, stderr, len(rows))
     for words in doubts:
         warnings.warn(words, MeasurementWarning, stacklevel=4)
@@ -134,7 +119,7 @@ def _names(shares: dict[str, float]) -> list[str]:
     return [name for i, (name, share) in enumerate(ordered) if i == 0 or share >= 0.1]
 
 
-def half_of(sample: Sample) -> float:
+def correction_share(sample: Sample) -> float:
     """Return the part of the gap that is a correction: half, or nothing where most discrete values occur once.
 
     Nothing can be learned from such values, and the gap tells how well they were learned by heart.
@@ -152,3 +137,44 @@ def _doubts(question: Question, gap: float, stderr: float, rows: int) -> list[st
             f"{gap:+.2g} nats from that on held-out rows. Collect more rows, or leave columns out"
         ]
     return []
+
+
+def serial_note(table: Table, x: Sequence[int], y: Sequence[int] | None = None) -> str:
+    r"""Say it if neighbouring rows are alike in both variables, as in series in time.
+
+    The variance of a mean of products of two series grows by $1 + 2 \sum_k \rho_x(k) \rho_y(k)$ (Bartlett): chance
+    looks like dependence. Nothing is said of rows that are divided by groups or blocks, or sorted by a column.
+    """
+    if table.groups is not None:
+        return ""
+    first = {i: _autocorrelation(table.columns[i]) for i in x}
+    second = first if y is None else {i: _autocorrelation(table.columns[i]) for i in y}
+    worth, a, b = max((_worth(p, q), i, j) for i, p in first.items() for j, q in second.items())
+    if worth < MIN_LOSS:
+        return ""
+    names = table.columns[a].name if a == b else f"{table.columns[a].name} and {table.columns[b].name}"
+    rows = len(table)
+    length = min(max(2, round(2 * worth)), rows // 3)
+    worth_rows = f"{rows:,} rows are worth about {max(1, round(rows / worth)):,}"
+    looks = "" if y is None else ", and chance looks like dependence"
+    way = f"If they are a series in time, set blocks to {length} or so"
+    return f"neighbouring rows are alike in {names}: {worth_rows}{looks}. {way}"
+
+
+def _autocorrelation(column: Column) -> NDArray[np.float64]:
+    """The correlation of ranks with those of 1, 2, ... rows later; zeros for labels and sorted columns."""
+    lags = min(MAX_LAG, len(column.values) // 4)
+    steps = np.diff(column.values)
+    if (not column.is_ordered and len(column.labels) > 2) or (steps >= 0).all() or (steps <= 0).all():
+        return np.zeros(lags)
+    z = np.argsort(np.argsort(column.values, kind="stable"), kind="stable") if column.codes is None else column.values
+    z = (z - z.mean()) / z.std()
+    spectrum = np.abs(np.fft.rfft(z, 2 * len(z))) ** 2
+    return np.fft.irfft(spectrum)[1 : lags + 1] / len(z)
+
+
+def _worth(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    """How many rows are worth one."""
+    product = first * second
+    ends = np.flatnonzero(product < MIN_CORRELATION)
+    return float(1 + 2 * product[: ends[0] if len(ends) else None].sum())

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy import special, stats
 from torch import Tensor
 
-from infoknife.measure import mixed as module
-from infoknife.measure.mixed import Mixed
-from infoknife.measure.table import Part
+from infoknife.measure.candidates import mixtures as module
+from infoknife.measure.candidates.mixtures import Mixed
+from infoknife.measure.question import Part
 from infoknife.mixtures import Mixture
 
 Array = NDArray[np.float64]
@@ -71,24 +71,6 @@ def test_log_prob_is_that_of_scipy(K: int, d: int, df: float | None, seed: int) 
     for columns in (every(d), every(d, 0), Part((d - 1,), (1,))):
         expected = of_scipy(mixed, u, codes, columns)
         np.testing.assert_allclose(mixed.log_prob(u, codes, columns), expected, rtol=1e-9, atol=1e-9)
-
-
-@dfs
-def test_scores_add_up(df: float | None) -> None:
-    mixed, (u, codes) = random(3, 2, df), rows(15, 2)
-    scores = mixed.scores(u, codes)
-    assert scores.shape == (3, 15)
-    for k in range(3):
-        one = Mixture(torch.ones(1).double(), mixed.kernels.means[[k]], mixed.kernels.factors[[k]])
-        alone = Mixed(one, (), df)
-        tables = sum(mixed.tables[i][k, codes[:, i]].log() for i in range(2))
-        expected = alone.log_prob(u, codes, every(2, 0)) + tables + mixed.kernels.weights[k].log()
-        np.testing.assert_allclose(scores[k], expected, rtol=1e-9)
-
-
-def test_no_columns_are_certain() -> None:
-    mixed, (u, codes) = random(3, 2), rows(15, 2)
-    assert mixed.log_prob(u, codes, Part()).tolist() == [0] * 15
 
 
 @dfs
@@ -153,39 +135,9 @@ def masses(K: int, N: int, seed: int = 2) -> Tensor:
     return torch.tensor(np.random.default_rng(seed).dirichlet(np.ones(K), size=N).T)
 
 
-def test_one_kernel_has_the_moments_of_the_rows() -> None:
-    u, codes = rows(50, 3)
-    mixed = Mixed.from_masses(torch.ones(1, 50).double(), u, codes, LEVELS, prior=7.0)
-    np.testing.assert_allclose(mixed.kernels.means[0], u.mean(0), rtol=1e-12)
-    np.testing.assert_allclose(mixed.kernels.covariances[0], np.cov(u.numpy(), rowvar=False, bias=True), rtol=1e-8)
-    assert mixed.kernels.weights.tolist() == [1]
-
-
-def test_several_kernels_have_weighted_moments() -> None:
-    (u, codes), mass = rows(50, 2), masses(3, 50)
-    mixed = Mixed.from_masses(mass, u, codes, LEVELS, prior=0)
-    for k in range(3):
-        np.testing.assert_allclose(mixed.kernels.means[k], np.average(u, axis=0, weights=mass[k]), rtol=1e-9)
-        expected = np.cov(u.numpy(), rowvar=False, aweights=mass[k].numpy(), ddof=0)
-        np.testing.assert_allclose(mixed.kernels.covariances[k], expected, rtol=1e-8)
-        assert float(mixed.kernels.weights[k]) == pytest.approx(float(mass[k].mean()))
-
-
 def pooled(mixed: Mixed) -> Array:
     """The mean of the covariances of kernels without a prior, by weight."""
     return np.einsum("k,kij->ij", mixed.kernels.weights.numpy(), mixed.kernels.covariances.numpy())
-
-
-@pytest.mark.parametrize("prior", [0.5, 3.0, 1000.0])
-def test_a_prior_counts_as_so_many_rows(prior: float) -> None:
-    (u, codes), mass = rows(50, 2), masses(3, 50)
-    free = Mixed.from_masses(mass, u, codes, LEVELS, prior=0)
-    held = Mixed.from_masses(mass, u, codes, LEVELS, prior=prior)
-    for k in range(3):
-        total = float(mass[k].sum())
-        expected = (total * free.kernels.covariances[k].numpy() + prior * pooled(free)) / (total + prior)
-        np.testing.assert_allclose(held.kernels.covariances[k], expected, rtol=1e-8)
-    np.testing.assert_allclose(held.kernels.means, free.kernels.means)
 
 
 @given(st.integers(1, 5), st.integers(1, 3), st.integers(0, 1000))
@@ -220,14 +172,6 @@ def test_tables_are_smoothed_frequencies() -> None:
     (table,) = Mixed.from_masses(mass, u, codes, (3,), prior=0).tables
     overall = np.array([2.5, 2.5, 0.5]) / 5.5
     np.testing.assert_allclose(table, (np.array([[2, 0, 0], [0, 2, 0]]) + 0.5 * overall) / 2.5, rtol=1e-12)
-
-
-@given(st.integers(1, 4), st.integers(0, 1000))
-def test_tables_are_probabilities(K: int, seed: int) -> None:
-    (u, codes), mass = rows(30, 1, seed=seed), masses(K, 30, seed)
-    for table in Mixed.from_masses(mass, u, codes, LEVELS, prior=0).tables:
-        np.testing.assert_allclose(table.sum(1), 1, rtol=1e-12)
-        assert bool((table > 0).all())
 
 
 def test_a_kernel_that_has_seen_nothing_stays_finite() -> None:
@@ -277,15 +221,6 @@ def test_steps_never_lower_the_likelihood(K: int, d: int, df: float | None, seed
     assert found[-1] > found[0]
 
 
-@dfs
-def test_steps_keep_what_kernels_are(df: float | None) -> None:
-    u, codes = rows(100, 2)
-    mixed = random(3, 2, df).step(u, codes, prior=1.0)
-    assert mixed.df == df
-    assert float(mixed.kernels.weights.sum()) == pytest.approx(1)
-    assert [table.shape for table in mixed.tables] == [(3, 2), (3, 3)]
-
-
 @pytest.mark.parametrize("df", [1.5, 4.0, 20.0])
 def test_student_steps_end_where_scipy_does(df: float) -> None:
     x = stats.t(df, loc=2, scale=3).rvs(size=400, random_state=0)
@@ -295,16 +230,3 @@ def test_student_steps_end_where_scipy_does(df: float) -> None:
     _, loc, scale = stats.t.fit(x, fdf=df)
     assert float(mixed.kernels.means) == pytest.approx(loc, abs=1e-3)
     assert float(mixed.kernels.covariances) ** 0.5 == pytest.approx(scale, rel=1e-3)
-
-
-def test_steps_find_clusters() -> None:
-    rng = np.random.default_rng(0)
-    label = rng.integers(2, size=1000)
-    u = torch.tensor(rng.normal(size=(1000, 2)) + np.where(label, 4, -4)[:, None])
-    means, scales = torch.tensor([[-1.0, 0], [1, 0]]).double(), torch.full((2, 2), 0.3).double()
-    mixed = Mixed(Mixture(torch.full((2,), 0.5).double(), means, torch.diag_embed(scales)))
-    for _ in range(30):
-        mixed = mixed.step(u, torch.zeros(1000, 0).long(), prior=0)
-    np.testing.assert_allclose(mixed.kernels.means, [[-4, -4], [4, 4]], atol=0.2)
-    np.testing.assert_allclose(mixed.kernels.covariances, np.broadcast_to(np.eye(2), (2, 2, 2)), atol=0.2)
-    assert float(mixed.kernels.weights[1]) == pytest.approx(label.mean(), abs=0.01)
