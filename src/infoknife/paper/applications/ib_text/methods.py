@@ -8,8 +8,6 @@ from torch import Tensor
 from infoknife import Regularizer, mi
 from infoknife.paper.applications.term import Term
 
-__all__ = ["CLOSED", "Compression", "Terms"]
-
 CLOSED = ("vub", "knife", "doe")  # estimators that know the posterior's entropy; the others see pairs (z, features)
 
 
@@ -57,7 +55,7 @@ class Compression(Term):
         self.regularizer = Regularizer(estimator, mode="joint", warn=False, seed=seed)
 
     def forward(self, z: Tensor, posterior: Tensor, features: Tensor) -> Terms:
-        """Give the terms of a batch.
+        """Return the terms of a batch.
 
         Args:
             z: One sample of each posterior (N, K).
@@ -69,7 +67,7 @@ class Compression(Term):
         return Terms(information, self.regularizer.loss(z, s))
 
     def parameter_groups(self, lr: float | None) -> list[dict[str, Any]]:
-        """Give the estimator's parameters for an optimiser, with the rate that suits them if none is given."""
+        """Return the estimator's parameters for an optimiser, with the rate that suits them if none is given."""
         estimator: Any = self.regularizer.estimator
         groups: list[dict[str, Any]] = estimator.parameter_groups(estimator.rate if lr is None else lr)
         return [group for group in groups if group["params"]]
