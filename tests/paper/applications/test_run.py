@@ -195,9 +195,13 @@ def test_the_best_model_is_kept_and_patience_ends(
 ) -> None:
     toy = ToyRun(ToySettings(patience=patience), scores=scores)
     kept: dict[int, Tensor] = {}
-    result = toy.run(None, lambda step, facts: kept.setdefault(toy.stopped or step, toy.model[0].weight.clone()))  # type: ignore[index, union-attr, operator]
+
+    def remember(step: int, facts: Facts) -> None:
+        kept[toy.stopped or step] = toy.model.state_dict()["0.weight"].clone()
+
+    result = toy.run(None, remember)
     assert (result.results["best_step"], result.results["stopped"]) == (best, stopped)
-    assert torch.equal(result.model[0].weight, kept[best])
+    assert torch.equal(result.model.state_dict()["0.weight"], kept[best])
     assert result.curves["score"] == list(scores.values())
 
 

@@ -162,13 +162,7 @@ def read_hub(repository: str, request: Request) -> TextTable:
 
 
 class Classes(NamedTuple):
-    """A column as classes.
-
-    Args:
-        column: Its name.
-        names: The name of class 0, 1, ...
-        codes: int64 (N,).
-    """
+    """A column by its name, the names of its classes 0, 1, ..., and the codes of its rows, int64 (N,)."""
 
     column: str
     names: tuple[str, ...]
@@ -242,15 +236,7 @@ def split_rows(table: TextTable, groups: Tensor, seed: int, *, tested: bool = Tr
 
 
 def drawn(groups: Tensor, counts: Tensor, seed: int) -> Tensor:
-    """Draw rows at random, so many of each group.
-
-    Args:
-        groups: The group of each row, (N,), from 0 to G - 1.
-        counts: How many rows of each group, (G,); all of a group that has fewer.
-        seed: Of the draw.
-
-    Returns:
-        The rows, ascending.
+    """Draw rows at random, ascending: ``counts`` (G,) of each of ``groups`` (N,), or all of a group that has fewer.
 
     Example:
         >>> drawn(torch.tensor([1, 0, 1, 0, 1]), torch.tensor([2, 0]), seed=0)

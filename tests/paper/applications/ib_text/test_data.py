@@ -115,8 +115,13 @@ class HubRows:
 
 def install(monkeypatch: pytest.MonkeyPatch, **parts: HubRows) -> list[tuple[str, str | None]]:
     asked: list[tuple[str, str | None]] = []
+
+    def load_dataset(path: str, name: str | None = None) -> dict[str, HubRows]:
+        asked.append((path, name))
+        return parts
+
     module: Any = ModuleType("datasets")
-    module.load_dataset = lambda path, name=None: asked.append((path, name)) or parts
+    module.load_dataset = load_dataset
     monkeypatch.setitem(sys.modules, "datasets", module)
     return asked
 
@@ -233,9 +238,9 @@ def test_names_that_cannot_be() -> None:
         load_pairs("mrpc")
     with pytest.raises(TypeError, match="seed"):
         load_pairs("mrpc", data="a.csv", seed=0.5)  # type: ignore[arg-type]
-    for options in ({"label": ""}, {"label": "y", "second": ""}, {"label": "y", "first": "y"}, {"label": "split"}):
+    for label, first, second in (("", "a", "b"), ("y", "a", ""), ("y", "y", "b"), ("split", "a", "b")):
         with pytest.raises(ValueError, match="column"):
-            PairColumns(**options)
+            PairColumns(label, first, second)
 
 
 # pairs and cuts

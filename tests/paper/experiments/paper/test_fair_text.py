@@ -95,7 +95,7 @@ def test_a_trial_leaves_a_record_and_is_told_where_it_is(tmp_path: Path, monkeyp
     def learn(settings: FairTextSettings, **where: Any) -> RunResult:
         seen.update(where, settings=settings)
         where["on_progress"](settings.steps, {"main_accuracy": 0.5})
-        return RunResult(None, {"main_accuracy": 0.5}, {"step": [1.0]})  # type: ignore[arg-type]
+        return RunResult(None, {"main_accuracy": 0.5}, {"step": [1.0]})
 
     monkeypatch.setattr(fair_text, "learn", learn)
     trial, store = select("fig4", "quick", methods=["club"], weights=[1.0])[0], Store(tmp_path)

@@ -107,7 +107,7 @@ def test_a_trial_leaves_a_record_and_is_told_where_it_is(tmp_path: Path, monkeyp
     def tune(settings: BottleneckSettings, **where: Any) -> RunResult:
         seen.update(where, settings=settings)
         where["on_progress"](100, {"score": 0.5})
-        return RunResult(None, {"score": 0.5}, {"epoch": [1.0], "information": [math.nan]})  # type: ignore[arg-type]
+        return RunResult(None, {"score": 0.5}, {"epoch": [1.0], "information": [math.nan]})
 
     monkeypatch.setattr(ib_text, "tune", tune)
     trial, store = select("table2", "quick", methods=["none"])[0], Store(tmp_path)

@@ -180,13 +180,7 @@ def load_corpus(
 
 
 class Marker(NamedTuple):
-    """A token that alone tells one label from the others.
-
-    Args:
-        token: In lower case.
-        label: The code that it tells.
-        accuracy: Balanced: the mean of the shares of right answers within the label and without it.
-    """
+    """A token that alone tells one label from the others, with a balanced accuracy."""
 
     token: str
     label: int
@@ -194,11 +188,7 @@ class Marker(NamedTuple):
 
 
 def markers(texts: Texts, labels: int) -> list[Marker]:
-    """Find tokens that at least a fifth of the texts have and that tell a label with 0.99 balanced accuracy.
-
-    Args:
-        texts: For training.
-        labels: How many there are.
+    """Find tokens that at least a fifth of the training texts have and that tell a label with 0.99 balanced accuracy.
 
     Example:
         >>> marked = Texts(("@ hi", "@ so", "hi", "so"), torch.tensor([1, 1, 0, 0]), torch.tensor([0, 1, 0, 1]))

@@ -108,12 +108,7 @@ def word_codes(words: Sequence[str], texts: Sequence[str]) -> Tensor:
 
 @dataclass(frozen=True)
 class Bags:
-    """Codes of N texts, one after the other.
-
-    Args:
-        codes: Of all texts, (T,).
-        counts: How many are each text's, (N,).
-    """
+    """Codes (T,) of N texts, one after the other, and how many are each text's (N,)."""
 
     codes: Tensor
     counts: Tensor

@@ -20,12 +20,7 @@ class PassThrough(nn.Module):
 
 
 def freeze(encoder: nn.Module, layers: int) -> None:
-    """Let the embeddings and all but the uppermost layers stay as they are.
-
-    Args:
-        encoder: Of Hugging Face's kind, with its layers in one list.
-        layers: How many learn.
-    """
+    """Let the embeddings and all but the uppermost layers of an encoder of Hugging Face's kind stay as they are."""
     holder, name = _list_of_layers(encoder)
     whole = getattr(holder, name)
     if layers > len(whole):

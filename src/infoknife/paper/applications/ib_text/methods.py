@@ -12,15 +12,10 @@ CLOSED = ("vub", "knife", "doe")  # estimators that know the posterior's entropy
 
 
 class Terms(NamedTuple):
-    """What a batch adds to the loss.
+    """What a batch adds to the loss."""
 
-    Args:
-        information: The estimate of I(Z; X) in nats; its gradient reaches the encoder alone.
-        estimator: The estimator's own loss; its gradient reaches the estimator alone.
-    """
-
-    information: Tensor
-    estimator: Tensor
+    information: Tensor  # the estimate of I(Z; X) in nats; its gradient reaches the encoder alone
+    estimator: Tensor  # the estimator's own loss; its gradient reaches the estimator alone
 
 
 @final

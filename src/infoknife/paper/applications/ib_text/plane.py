@@ -20,17 +20,11 @@ BLOCK, BATCH, KERNELS = 64, 32, 4  # rows that are predicted at once, rows that 
 
 
 class Predictions(NamedTuple):
-    """What a model says of rows.
+    """What a model says of rows, and the truth."""
 
-    Args:
-        outputs: Logits (N, C) or values (N, 1), with z at its mean.
-        posterior: Means and log-variances (N, 2 K); None without a bottleneck.
-        y: The truth, (N,).
-    """
-
-    outputs: Tensor
-    posterior: Tensor | None
-    y: Tensor
+    outputs: Tensor  # logits (N, C) or values (N, 1), with z at its mean
+    posterior: Tensor | None  # means and log-variances (N, 2 K); None without a bottleneck
+    y: Tensor  # (N,)
 
 
 @torch.no_grad()
@@ -112,15 +106,7 @@ def _relevance(outputs: Tensor, y: Tensor, model: Bottleneck) -> float:
 
 
 def draw_plane(curves: Mapping[str, Sequence[float]], path: Path) -> bool:
-    """Draw I(Z; Y) over I(Z; X), a point an epoch; nothing where there is no such curve or no matplotlib.
-
-    Args:
-        curves: ``epoch``, ``information`` and ``relevance`` (nats), of equal length.
-        path: The PNG to write.
-
-    Returns:
-        Whether there is a picture.
-    """
+    """Draw I(Z; Y) over I(Z; X), a point an epoch, as PNG; False where there is no such curve or no matplotlib."""
     x, y, epochs = (curves.get(name, ()) for name in ("information", "relevance", "epoch"))
     try:
         figures = library("matplotlib.figure", "plot")

@@ -15,17 +15,11 @@ SORTED = 8  # batches that are cut from rows sorted by length
 
 
 class TokenRows(NamedTuple):
-    """Pairs of texts, ready for the model.
+    """Pairs of texts, ready for the model."""
 
-    Args:
-        columns: By the names that the model takes, a tensor (L, ...) for each pair.
-        y: Their labels.
-        truncated: Pairs that were longer than the model takes.
-    """
-
-    columns: dict[str, list[Tensor]]
-    y: Tensor
-    truncated: int
+    columns: dict[str, list[Tensor]]  # by the names that the model takes, a tensor (L, ...) for each pair
+    y: Tensor  # their labels
+    truncated: int  # pairs that were longer than the model takes
 
     @property
     def lengths(self) -> Tensor:
@@ -42,13 +36,7 @@ class TokenRows(NamedTuple):
 
 
 def read(pairs: Pairs, tokenizer: Any, length: int) -> TokenRows:
-    """Turn texts into tokens; what is longer than the model takes is cut, and counted.
-
-    Args:
-        pairs: The texts.
-        tokenizer: Of the encoder.
-        length: The most tokens of a pair.
-    """
+    """Turn texts into tokens, at most ``length`` of a pair; what is longer is cut, and counted."""
     texts = (list(pairs.first), *(() if pairs.second is None else (list(pairs.second),)))
     whole = tokenizer(*texts, add_special_tokens=True, truncation=False, verbose=False)["input_ids"]
     found = tokenizer(*texts, truncation=True, max_length=length)
@@ -76,13 +64,7 @@ def remembered(rows: TokenRows, encoder: Any, layers: int, device: torch.device)
 
 
 def batches(lengths: Tensor, size: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Cut the rows of an epoch into random batches of like length, in random order.
-
-    Args:
-        lengths: Tokens of each row, (N,).
-        size: Rows of a batch; the last ones may be smaller.
-        generator: Of the order.
-    """
+    """Cut rows of so many tokens (N,) into random batches of like length, in random order; the last may be smaller."""
     order = torch.randperm(len(lengths), generator=generator)
     blocks = [block[lengths[block].argsort(stable=True)] for block in order.split(SORTED * size)]
     parts = [part for block in blocks for part in block.split(size)]
