@@ -98,7 +98,7 @@ def check_pair(source: str, target: str, folder: Path | None = None) -> None:
         raise ValueError(f"source and target are both {source!r}; expected two different domains")
     if source in NAMES and target in NAMES:
         _check_same(source, _classes(source), target, _classes(target))
-    for name in {source, target} - EMBEDDED.keys():
+    for name in (each for each in (source, target) if each not in EMBEDDED):
         if folder is not None:
             _file(name, Path(folder))
         elif name in HUB:
