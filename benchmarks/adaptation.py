@@ -6,8 +6,8 @@ import torch
 
 from benchmarks.rows import Bar, Row
 from benchmarks.timing import best
-from infoknife.paper.applications.domain_adaptation import Domain, Images, Settings
-from infoknife.paper.applications.domain_adaptation.train import Adapting
+from infoknife.paper.applications.domain_adaptation import AdaptationSettings, Domain, Images
+from infoknife.paper.applications.domain_adaptation.train import AdaptationTrainer
 
 BLOCK = 32  # steps that are timed together: some of the estimator's work is done every few
 IMAGES, CLASSES = 512, 10
@@ -15,8 +15,10 @@ IMAGES, CLASSES = 512, 10
 
 def knife_against_source_only(preset: str, rounds: int, most: float) -> Row:
     """How much longer a step takes with the information in the loss."""
-    settings = {method: Settings.preset(preset, "source", "target", method) for method in ("knife", "source-only")}
-    runs = [Adapting(own, _domain(own.size, 0), _domain(own.size, 1)) for own in settings.values()]
+    settings = {
+        method: AdaptationSettings.preset(preset, "source", "target", method) for method in ("knife", "source-only")
+    }
+    runs = [AdaptationTrainer(own, _domain(own.size, 0), _domain(own.size, 1)) for own in settings.values()]
     seconds = dict(zip(settings, best([_steps(run) for run in runs], rounds), strict=True))
     value = seconds["knife"] / seconds["source-only"]
     size = f"{2 * settings['knife'].batch_size}, {settings['knife'].channels}"
@@ -31,7 +33,7 @@ def _domain(size: int, seed: int) -> Domain:
     return Domain("noise", images, images, images, tuple(map(str, range(CLASSES))))
 
 
-def _steps(run: Adapting) -> Callable[[], None]:
+def _steps(run: AdaptationTrainer) -> Callable[[], None]:
     def take() -> None:
         for _ in range(BLOCK):
             run.advance()

@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.rows import Bar, Row
 from benchmarks.timing import best
-from infoknife.paper.applications.ib_text import Bottleneck, BottleneckConfig, Settings
+from infoknife.paper.applications.ib_text import Bottleneck, BottleneckConfig, BottleneckSettings
 
 BATCHES = 4  # that are timed together
 HIDDEN = 384
@@ -23,7 +23,7 @@ def knife_against_cross_entropy(length: int, rounds: int, most: float) -> Row:
         rounds: Turns of each.
         most: The bar.
     """
-    settings = Settings.preset("cpu", "mrpc", "knife")
+    settings = BottleneckSettings.preset("cpu", "mrpc", "knife")
     names = "knife", "none"
     seconds = dict(zip(names, best([_steps(name, settings, length) for name in names], rounds), strict=True))
     size = f"{settings.batch_size}, {length}, {settings.bottleneck}"
@@ -33,7 +33,7 @@ def knife_against_cross_entropy(length: int, rounds: int, most: float) -> Row:
     )
 
 
-def _steps(method: str, settings: Settings, length: int) -> Callable[[], None]:
+def _steps(method: str, settings: BottleneckSettings, length: int) -> Callable[[], None]:
     config = BottleneckConfig(encoder=MINILM, method=method, layers=settings.layers, num_labels=2)
     model = Bottleneck(config).train()
     optimizer = torch.optim.AdamW(model.parameter_groups(settings.lr, settings.head_lr), fused=True)

@@ -1,88 +1,113 @@
-"""One training in sight: a bar with what is known, TensorBoard if wanted, a record in the end."""
+"""A training run with progress: a bar with what is known, TensorBoard if wanted, and its folder in the end."""
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+from filelock import FileLock, Timeout
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from infoknife.cli.messages import cannot_write, fail
-from infoknife.cli.trials import check_data, check_device
+from infoknife.cli.messages import cannot_write, fail, note
+from infoknife.cli.trials import check_device
 
 if TYPE_CHECKING:
-    from infoknife.paper.experiments import Trial
-
-__all__ = ["run_in_sight"]
+    from infoknife.paper.applications.run import RunResult
+    from infoknife.paper.applications.settings import RunSettings
 
 Facts = Mapping[str, float]
-Tell = Callable[[int, Facts], None]
+OnProgress = Callable[[int, Facts], None]
 SHOWN = {
     **{"source_accuracy": "src {:.2f}", "target_accuracy": "tgt {:.2f}", "main_accuracy": "main {:.2f}"},
     **{"score": "score {:.3f}", "information": "MI {:.2f}", "relevance": "label {:.2f}"},
 }
 
 
-def run_in_sight(
-    command: str, trial: "Trial", out: Path, *, data: Path | None, device: str, threads: int, tensorboard: bool
-) -> dict[str, Any]:
-    """Run a trial with a bar on stderr, and give its record; one that is there is read.
+@contextmanager
+def failures(command: str) -> Iterator[None]:
+    """Turn what is wrong with settings or data into one line and the exit code 2."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # what a corpus warns of is among its notes
+            yield
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        raise fail(command, str(error)) from None
+
+
+def train_in_folder(
+    command: str,
+    settings: "RunSettings",
+    data: str,
+    out: Path,
+    run: "Callable[..., RunResult]",
+    *,
+    device: str,
+    threads: int,
+    tensorboard: bool,
+) -> tuple[Path, dict[str, Any]]:
+    """Run with a bar on stderr, and return the run's folder and results; those of a run that has ended are read.
 
     Args:
         command: What messages begin with.
-        trial: What is run.
-        out: The results folder; checkpoints, model and record go to the trial's folder in it.
-        data: The folder of the user's own data.
+        settings: What is run.
+        data: The digest of the data.
+        out: Where the folder is made.
+        run: Takes ``folder``, ``device`` and ``on_progress``.
         device: Where the networks are.
         threads: Of torch; 0 for one on every core.
-        tensorboard: Whether curves go to ``tensorboard`` in the trial's folder.
+        tensorboard: Whether curves go to ``tensorboard`` in the folder.
     """
-    from infoknife.paper.experiments import Store
-    from infoknife.paper.experiments.runner import run_trial
+    import torch
 
-    check_data(command, [trial], data)
+    from infoknife.paper.applications.run import ended, run_folder
+
     check_device(command, device)
-    store = Store(out)
+    folder = run_folder(out, settings, data)
+    before = torch.get_num_threads()
     try:
-        for note in [*store.prepare([trial]), *store.retry([trial])]:
-            typer.echo(f"infoknife {command}: {note}", err=True)
-        if store.record(trial) is not None:
-            typer.echo(f"infoknife {command}: this run is on record in {store.folder(trial)}", err=True)
-        with _bar(trial) as show, _board(command, store.folder(trial) if tensorboard else None) as write:
-            threads = threads or os.cpu_count() or 1
-            _, fate = run_trial(trial, store, data=data, device=device, threads=threads, tell=_both(show, write))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            if (results := ended(folder)) is not None:
+                note(command, f"this run has ended; its results are in {folder}")
+                return folder, results
+            folder.mkdir(parents=True, exist_ok=True)
+            torch.set_num_threads(threads or os.cpu_count() or 1)
+            with (
+                FileLock(folder / "lock", timeout=0),
+                _bar(settings) as show,
+                _board(command, folder if tensorboard else None) as write,
+            ):
+                result = run(folder=folder, device=device, on_progress=lambda *facts: (show(*facts), write(*facts)))
     except KeyboardInterrupt:
-        typer.echo(f"infoknife {command}: stopped; the same command goes on from the last checkpoint", err=True)
+        note(command, "stopped; the same command goes on from the last checkpoint")
         raise typer.Exit(130) from None
+    except Timeout:
+        raise fail(command, f"another process is at this run in {folder}; wait for it") from None
+    except typer.Exit:
+        raise
     except OSError as error:
-        raise cannot_write(command, error, out) from None
-    if fate == "taken":
-        raise fail(command, f"another process is at this run in {store.folder(trial)}; wait for it")
-    record = store.record(trial)
-    assert record is not None
-    if fate == "failed":
-        raise fail(command, str(record["error"]).split(": ", 1)[-1])
-    return record
-
-
-def _both(show: Tell, write: Tell) -> Tell:
-    def tell(step: int, facts: Facts) -> None:
-        show(step, facts)
-        write(step, facts)
-
-    return tell
+        raise (cannot_write(command, error, out) if error.errno else fail(command, str(error))) from None
+    except Exception as error:
+        raise fail(command, str(error)) from None
+    finally:
+        torch.set_num_threads(before)
+    for warning in caught:
+        if "set aside" in str(warning.message):
+            note(command, str(warning.message))
+    return folder, result.results
 
 
 @contextmanager
-def _bar(trial: "Trial") -> Iterator[Tell]:
+def _bar(settings: "RunSettings") -> Iterator[OnProgress]:
     columns = TextColumn("{task.description}"), BarColumn(10), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(
         *columns, TextColumn("{task.fields[note]}"), console=Console(stderr=True), redirect_stdout=False
     ) as progress:
-        bar = progress.add_task(trial.title.removeprefix(f"{trial.experiment} "), total=trial.steps, note="")
+        bar = progress.add_task(settings.title, total=settings.progress, note="")
 
         def show(step: int, facts: Facts) -> None:
             progress.update(bar, completed=step)
@@ -93,8 +118,8 @@ def _bar(trial: "Trial") -> Iterator[Tell]:
 
 
 @contextmanager
-def _board(command: str, folder: Path | None) -> Iterator[Tell]:
-    """Give a function that writes facts as scalars; nothing without a folder."""
+def _board(command: str, folder: Path | None) -> Iterator[OnProgress]:
+    """Yield a function that writes facts as scalars; one that does nothing without a folder."""
     if folder is None:
         yield lambda step, facts: None
         return

@@ -1,109 +1,243 @@
-"""A training run that can be killed: what moves is in one state, written whole at every look, and taken up again."""
+"""A training run that can be killed: one state that is written whole, the best model, curves, and a folder."""
 
+import copy
+import json
+import math
+import time
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import torch
+from torch import Tensor, nn
 
-from infoknife.paper.applications.checkpoint import random_states, read_checkpoint, set_random_states, write_checkpoint
+from infoknife._version import __version__
+from infoknife.atomic import written_whole
+from infoknife.paper.applications.page import run_page
+from infoknife.paper.applications.settings import RunSettings, hashed
 
-__all__ = ["CHECKPOINT", "Facts", "Run", "Tell", "seeded"]
-
-CHECKPOINT = "checkpoint.pt"
+CHECKPOINT, SETTINGS, METRICS, PAGE, ASIDE = (
+    *("checkpoint.pt", "settings.json", "metrics.json", "index.html"),
+    "set-aside",
+)
+FORMAT = 2  # of a checkpoint; another number means that its parts have other meanings
+WARM, LEFT = 0.2, 0.01  # the part of a cycle in which the learning rate rises, and what is left of it in the end
 
 Facts = Mapping[str, float]
-Tell = Callable[[int, Facts], None]
+OnProgress = Callable[[int, Facts], None]  # called at every step, with what is known by then at some
 
 
-class RunSettings(Protocol):
-    """What a run needs to know of its settings."""
+class RunResult(NamedTuple):
+    """What a run gives: the model that was kept, numbers for tables, curves (lists of equal length) for figures."""
 
-    @property
-    def seed(self) -> int:
-        """Of everything random."""
-
-    @property
-    def steps(self) -> int:
-        """Of training."""
-
-    @property
-    def every(self) -> int:
-        """Steps between two looks, and between checkpoints."""
-
-    def arguments(self) -> dict[str, Any]:
-        """The identity of the run."""
+    model: Any
+    results: dict[str, Any]
+    curves: dict[str, list[float]]
 
 
 class Run(ABC):
-    """A run on its way.
+    """A run of an application on its way: a subclass says what is learned, how that is judged, and what is kept.
+
+    Attributes:
+        MODULES: Names of the attributes with a ``state_dict`` that a checkpoint has.
+        STATE: Names of the plain ones, beside those that all runs have.
+        CURVES: What of ``evaluate`` is drawn.
 
     Args:
         settings: What is run.
+        data: The digest of the data.
+        steps: Of training.
+        every: Steps between two evaluations, and between checkpoints.
         device: Where the networks are.
-        modules: Names of the attributes with a ``state_dict`` that move.
-        moving: Names of the plain ones, beside ``step``.
     """
 
-    def __init__(self, settings: RunSettings, device: str, modules: Sequence[str], moving: Sequence[str]) -> None:
+    MODULES: ClassVar[tuple[str, ...]]
+    STATE: ClassVar[tuple[str, ...]] = ()
+    CURVES: ClassVar[tuple[str, ...]]
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    rates: list[float]
+
+    def __init__(self, settings: RunSettings, data: str, *, steps: int, every: int, device: str) -> None:
+        self.identity, self._arguments = settings.identity(data), settings.arguments()
         self.device = torch.device(device)
         self.generator = torch.Generator().manual_seed(settings.seed)
-        self.step = 0
-        self._settings, self._modules, self._moving = settings, tuple(modules), ("step", *moving)
+        self.steps, self.every = steps, every
+        self.step, self.stopped, self.seconds = 0, 0, 0.0
+        self.curves: dict[str, list[float]] = {name: [] for name in self.CURVES}
+        self.best: dict[str, Any] = {}
 
     @abstractmethod
-    def advance(self) -> None:
-        """Take one step of all."""
+    def loss(self) -> Tensor:
+        """Return the loss of the next batch."""
 
     @abstractmethod
-    def look(self) -> Facts:
-        """Judge the model on validation data, and keep it if it is to be kept."""
+    def evaluate(self) -> Facts:
+        """Judge the model on validation data."""
 
-    def train(self, folder: Path | None, tell: Tell | None) -> None:
-        """Take all steps that are left, from the checkpoint in the folder if there is one.
+    @abstractmethod
+    def selection(self, facts: Facts) -> float | None:
+        """Return by what the model of now is chosen, the larger the better; None where it is not to be chosen."""
+
+    @abstractmethod
+    def finish(self) -> dict[str, Any]:
+        """Judge the model that was chosen on test data, once."""
+
+    @abstractmethod
+    def save_model(self, folder: Path) -> None:
+        """Leave the model, and what else the application has, in a folder."""
+
+    def rate(self) -> float:
+        """Return the learning rate of this step as a part of the largest one."""
+        return 1.0
+
+    def judged(self) -> nn.Module:
+        """Return the model that is judged and kept."""
+        return self.model
+
+    def exhausted(self) -> bool:
+        """Whether training is to stop before its last step."""
+        return False
+
+    def run(self, folder: Path | None = None, on_progress: OnProgress | None = None) -> RunResult:
+        """Take all steps that are left, from the checkpoint in the folder if there is one, and judge the model.
 
         Args:
-            folder: Where checkpoints are written; none without it.
-            tell: Told of every step, and at every look of what was found.
+            folder: Where checkpoints are written, and in the end settings, metrics, model and a page.
+            on_progress: Called after every step; after an evaluation with what was found.
         """
         self.resume(folder)
-        while self.step < self._settings.steps:
+        while self.step < self.steps:
             self.advance()
-            facts = self.look() if self.due() else {}
-            if facts:
+            facts: Facts = {}
+            if self.step % self.every == 0 or self.step == self.steps:
+                facts = self._look()
                 self.save(folder)
-            if tell is not None:
-                tell(self.step, facts)
+            if on_progress is not None:
+                on_progress(self.step, facts)
+        self.curves = {name: curve for name, curve in self.curves.items() if all(map(math.isfinite, curve))}
+        results = self.finish()
+        if folder is not None:
+            self.save_model(folder)
+            leave(folder, self.identity, self._arguments, results, self.curves)
+            (folder / CHECKPOINT).unlink(missing_ok=True)
+        return RunResult(self.judged(), results, self.curves)
 
-    def due(self) -> bool:
-        """Whether the validation data are looked at now."""
-        return self.step % self._settings.every == 0 or self.step == self._settings.steps
+    def advance(self) -> None:
+        """Take one step of all."""
+        begin = time.perf_counter()
+        self.model.train()
+        loss = self.loss()
+        if not math.isfinite(value := loss.item()):
+            raise FloatingPointError(f"the loss of step {self.step + 1} is {value}; a smaller lr may help")
+        loss.backward()
+        self.step += 1
+        self.update()
+        self.seconds += time.perf_counter() - begin
+
+    def update(self) -> None:
+        """Let the optimiser take a step."""
+        for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
+            group["lr"] = rate * self.rate()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+
+    def restore(self) -> None:
+        """Load the model that was kept."""
+        self.judged().load_state_dict(self.best["model"])
+        self.judged().eval()
 
     def save(self, folder: Path | None) -> None:
         """Write all that moves."""
         if folder is not None:
-            write_checkpoint(folder / CHECKPOINT, {"settings": self._settings.arguments(), **self._state()})
+            about = {"format": FORMAT, "version": __version__, "identity": self.identity}
+            write_state(folder / CHECKPOINT, {**about, **self._state()})
 
     def resume(self, folder: Path | None) -> None:
-        """Take over what a run that was killed has written, if there is any."""
-        state = None if folder is None else read_checkpoint(folder / CHECKPOINT)
-        if state is None:
+        """Take over what a run that was killed has written, if there is any.
+
+        A checkpoint of another version of the library is set aside, with a warning, and the run begins anew.
+
+        Raises:
+            ValueError: It is of other settings or data.
+        """
+        path = None if folder is None else folder / CHECKPOINT
+        state = None if path is None else read_state(path)
+        if path is None or state is None:
             return
-        if state["settings"] != self._settings.arguments():
-            raise ValueError(f"{folder} holds a checkpoint of other settings; choose another folder, or remove it")
-        for name in self._modules:
+        if (version := (state.get("format"), state.get("version"))) != (FORMAT, __version__):
+            warnings.warn(_set_aside(path, str(version[1] or "unknown")), UserWarning, stacklevel=3)
+            return
+        for what in ("application", "settings", "data"):
+            if state["identity"][what] != self.identity[what]:
+                raise ValueError(f"{folder} holds a checkpoint of other {what}; choose another folder, or remove it")
+        for name in self.MODULES:
             getattr(self, name).load_state_dict(state[name])
         self.generator.set_state(state["generator"])
         set_random_states(state["random"], self.device)
-        for name in self._moving:
+        for name in self._names():
             setattr(self, name, state[name])
 
+    def _look(self) -> Facts:
+        """Evaluate the model, and keep it if it is the best so far."""
+        facts = self.evaluate()
+        for name, curve in self.curves.items():
+            curve.append(float({"step": self.step, **facts}.get(name, math.nan)))
+        value = self.selection(facts)
+        if value is not None and (not self.best or value > self.best["value"]):
+            state = copy.deepcopy(self.judged().state_dict())
+            self.best = {"value": value, "step": self.step, "facts": dict(facts), "model": state}
+        if self.exhausted():
+            self.stopped, self.step = self.step, self.steps
+        return facts
+
     def _state(self) -> dict[str, Any]:
-        modules = {name: getattr(self, name).state_dict() for name in self._modules}
-        plain = {name: getattr(self, name) for name in self._moving}
+        modules = {name: getattr(self, name).state_dict() for name in self.MODULES}
+        plain = {name: getattr(self, name) for name in self._names()}
         return {**modules, **plain, "generator": self.generator.get_state(), "random": random_states(self.device)}
+
+    def _names(self) -> tuple[str, ...]:
+        return ("step", "stopped", "seconds", "curves", "best", *self.STATE)
+
+
+def leave(folder: Path, identity: Facts | Mapping[str, Any], arguments: Any, results: Any, curves: Any) -> None:
+    """Leave settings, metrics and a page in a run's folder; the metrics last, as they say that it has ended."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        metrics = json.dumps(
+            {"identity": identity, "version": __version__, "results": results, "curves": curves}, allow_nan=False
+        )
+    except ValueError:
+        raise FloatingPointError("a number among the results or curves is not finite") from None
+    page = run_page(str(identity["application"]), arguments, results, curves)
+    for name, text in ((SETTINGS, json.dumps(arguments, indent=1)), (PAGE, page), (METRICS, metrics)):
+        with written_whole(folder / name) as file:
+            file.write(text.encode())
+
+
+def run_folder(out: Path, settings: RunSettings, data: str) -> Path:
+    """Return the folder of a run: names for people, its identity for the program."""
+    return out / f"{settings.APPLICATION}-{settings.method}-{hashed(settings.identity(data))}"
+
+
+def ended(folder: Path) -> dict[str, Any] | None:
+    """Return the results that a run has left in its folder; None where it has not ended.
+
+    Metrics of another version of the library are set aside, with a warning.
+    """
+    try:
+        metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    if metrics["version"] != __version__:
+        warnings.warn(_set_aside(folder / METRICS, str(metrics["version"])), UserWarning, stacklevel=2)
+        return None
+    results: dict[str, Any] = metrics["results"]
+    return results
 
 
 @contextmanager
@@ -113,3 +247,75 @@ def seeded(seed: int, device: str) -> Iterator[None]:
     with torch.random.fork_rng(devices=others):
         torch.manual_seed(seed)
         yield
+
+
+def write_state(path: Path, state: Mapping[str, Any]) -> None:
+    """Write tensors, numbers, text, and lists and dicts of these: whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(path) as file:
+        torch.save(dict(state), file)
+
+
+def read_state(path: Path) -> dict[str, Any] | None:
+    """Read what ``write_state`` wrote; None if there is no such file.
+
+    Raises:
+        ValueError: The file is something else, or damaged.
+    """
+    if not path.exists():
+        return None
+    try:
+        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds, by what is damaged
+        raise ValueError(f"{path} cannot be read as a checkpoint ({error}); remove it to begin anew") from error
+    return state
+
+
+def read_model(folder: Path, name: str = "model.pt") -> dict[str, Any]:
+    """Read the model that a run has left in its folder."""
+    state = read_state(folder / name)
+    if state is None:
+        raise FileNotFoundError(f"there is no {folder / name}; expected the folder of a run that has ended")
+    return state
+
+
+def random_states(device: torch.device) -> list[Tensor]:
+    """Return the states of the global generators that noise and dropout draw from."""
+    states = [torch.get_rng_state()]
+    return states if device.type != "cuda" else [*states, torch.cuda.get_rng_state(device)]
+
+
+def set_random_states(states: list[Tensor], device: torch.device) -> None:
+    """Put the global generators back to what ``random_states`` gave."""
+    torch.set_rng_state(states[0])
+    if device.type == "cuda" and len(states) > 1:
+        torch.cuda.set_rng_state(states[1], device)
+
+
+def constant(progress: float) -> float:
+    """Stay."""
+    return 1.0
+
+
+def cycle(progress: float) -> float:
+    """Rise in a line over the first fifth, then fall as a cosine.
+
+    Example:
+        >>> [round(cycle(progress), 2) for progress in (0.1, 0.2, 0.6, 1.0)]
+        [0.5, 1.01, 0.51, 0.01]
+    """
+    if progress < WARM:
+        return progress / WARM
+    return 0.5 * (1 + math.cos(math.pi * (progress - WARM) / (1 - WARM))) + LEFT
+
+
+SCHEDULES: Mapping[str, Callable[[float], float]] = {"constant": constant, "cycle": cycle}
+
+
+def _set_aside(path: Path, version: str) -> str:
+    """Move a file away, and say so."""
+    folder = path.parent / ASIDE
+    folder.mkdir(exist_ok=True)
+    moved = folder / f"{path.stem}-{version.replace('/', '_')}{path.suffix}"
+    path.replace(moved)
+    return f"{path.name} of another version ({version}) was set aside in {moved}; the run begins anew"

@@ -6,24 +6,22 @@ from torch import nn
 
 from infoknife import Regularizer
 
-__all__ = ["Term"]
-
 
 class Term(nn.Module):
     """A term for a loss; one with an estimator has it in the attribute ``regularizer``."""
 
     def information(self) -> float | None:
-        """Give the running estimate of the information in nats, on rows not learned from; None if there is none."""
+        """Return the running estimate of the information in nats, on rows not learned from; None if there is none."""
         return None if self._found is None else self._found.estimate
 
     def health(self) -> dict[str, float]:
-        """Give the numbers of the regularizer's health, each under ``regularizer/``, if there is one."""
+        """Return the numbers of the regularizer's health, each under ``regularizer/``, if there is one."""
         if self._found is None:
             return {}
         return {f"regularizer/{name}": value for name, value in self._found.health().scalars().items()}
 
     def messages(self) -> list[str]:
-        """Give what the regularizer's health has to say in words."""
+        """Return what the regularizer's health has to say in words."""
         return [] if self._found is None else list(self._found.health().messages)
 
     @property

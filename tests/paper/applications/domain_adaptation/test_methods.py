@@ -5,8 +5,14 @@ import math
 import pytest
 import torch
 
-from infoknife.paper.applications.domain_adaptation import METHODS, Settings
-from infoknife.paper.applications.domain_adaptation.methods import Adversary, Disentangled, SourceOnly, blurred, make
+from infoknife.paper.applications.domain_adaptation import METHODS, AdaptationSettings
+from infoknife.paper.applications.domain_adaptation.methods import (
+    Disentangled,
+    GradientReversal,
+    SourceOnly,
+    blurred,
+    domain_term,
+)
 from infoknife.regularizer import Regularizer
 
 ESTIMATORS = [name for name in METHODS if name not in {"source-only", "dann"}]
@@ -19,7 +25,7 @@ def features(seed: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_estimators_stand_in_a_regularizer(name: str) -> None:
-    method = make(Settings(method=name, channels=4))
+    method = domain_term(AdaptationSettings(method=name, channels=4))
     assert isinstance(method, Disentangled)
     assert isinstance(method.regularizer, Regularizer)
     assert method.parameter_groups(0.1) == []  # its optimiser is its own
@@ -27,7 +33,7 @@ def test_estimators_stand_in_a_regularizer(name: str) -> None:
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_gradient_reaches_the_class_features_alone(name: str) -> None:
-    method = make(Settings(method=name, channels=4, noise=0.5, domain_noise=0.5))
+    method = domain_term(AdaptationSettings(method=name, channels=4, noise=0.5, domain_noise=0.5))
     z, z_domain = features(0).requires_grad_(), features(1).requires_grad_()
     method(z, z_domain, DOMAIN, 1.0).backward()
     assert z.grad is not None
@@ -43,7 +49,7 @@ def test_the_gradient_reaches_the_class_features_alone(name: str) -> None:
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_joint_updates_are_the_optimisers(name: str) -> None:
     """The paper's mode: one optimiser holds both, and the estimator's gradients are left for it."""
-    method = make(Settings(method=name, channels=4, joint=True))
+    method = domain_term(AdaptationSettings(method=name, channels=4, joint=True))
     (group, *_) = method.parameter_groups(0.1)
     assert group["lr"] > 0
     method(features(0).requires_grad_(), features(1), DOMAIN, 1.0).backward()
@@ -54,7 +60,7 @@ def test_weight_is_in_front() -> None:
     terms = []
     for weight in (0.1, 0.3):
         torch.manual_seed(0)
-        method = make(Settings(method="doe", channels=4, weight=weight))
+        method = domain_term(AdaptationSettings(method="doe", channels=4, weight=weight))
         terms.append(method(features(0).requires_grad_(), features(1), DOMAIN, 1.0).item())
     assert terms[1] == pytest.approx(3 * terms[0])
 
@@ -63,7 +69,7 @@ def test_ramps_follow_what_is_known() -> None:
     terms = {}
     for ramp, learned in ((False, 0.5), (True, 0.5), (True, 0.0)):
         torch.manual_seed(0)
-        method = make(Settings(method="doe", channels=4, ramp=ramp))
+        method = domain_term(AdaptationSettings(method="doe", channels=4, ramp=ramp))
         z = features(0)
         terms[ramp, learned] = method(z.requires_grad_(), z.detach() + features(1), DOMAIN, learned).item()
     assert terms[True, 0.5] == pytest.approx(0.5 * terms[False, 0.5])
@@ -72,7 +78,7 @@ def test_ramps_follow_what_is_known() -> None:
 
 
 def test_source_only_is_nothing() -> None:
-    method = make(Settings(method="source-only"))
+    method = domain_term(AdaptationSettings(method="source-only"))
     assert isinstance(method, SourceOnly)
     assert method(features(0), None, DOMAIN, 1.0) == 0
     assert method.parameter_groups(0.1) == []
@@ -82,8 +88,8 @@ def test_source_only_is_nothing() -> None:
 
 @pytest.mark.parametrize(("ramp", "learned", "weight"), [(False, 0.0, 2.0), (True, 0.0, 0.0), (True, 0.3, 0.6)])
 def test_the_adversary_learns_and_the_encoder_unlearns(ramp: bool, learned: float, weight: float) -> None:
-    method = make(Settings(method="dann", channels=4, weight=2.0, ramp=ramp))
-    assert isinstance(method, Adversary)
+    method = domain_term(AdaptationSettings(method="dann", channels=4, weight=2.0, ramp=ramp))
+    assert isinstance(method, GradientReversal)
     z = features(0).requires_grad_()
     loss = method(z, None, DOMAIN, learned)
     (reversed_gradient,) = torch.autograd.grad(loss, z, retain_graph=True)

@@ -11,15 +11,14 @@ import torch
 
 from infoknife.paper.applications.domain_adaptation import (
     METHODS,
-    Adapted,
-    Domain,
+    AdaptationSettings,
     Images,
-    Settings,
     adapt,
     load_model,
     train,
 )
-from infoknife.paper.applications.domain_adaptation.judge import accuracy
+from infoknife.paper.applications.domain_adaptation.metrics import accuracy
+from infoknife.paper.applications.run import RunResult
 from tests.paper.applications.domain_adaptation.images import SIZE, domain
 
 SOURCE, TARGET = domain(), domain("light", 80)
@@ -29,12 +28,12 @@ class KilledError(Exception):
     """What a test raises in place of a kill."""
 
 
-def settings(method: str = "knife", **changes: Any) -> Settings:
+def settings(method: str = "knife", **changes: Any) -> AdaptationSettings:
     small = {"channels": 4, "size": SIZE, "steps": 6, "batch_size": 16, "every": 2}
-    return Settings(method=method, **small | changes)
+    return AdaptationSettings(method=method, **small | changes)
 
 
-def comparable(adapted: Adapted) -> dict[str, Any]:
+def comparable(adapted: RunResult) -> dict[str, Any]:
     results = {name: value for name, value in adapted.results.items() if name != "seconds_per_step"}
     return results | adapted.curves
 
@@ -69,19 +68,21 @@ def test_the_same_seed_is_the_same_run_and_the_global_generator_stays() -> None:
     assert comparable(other) != comparable(first)
 
 
-@pytest.mark.parametrize("method", ["knife", "mine", "dann", "source-only"])
-def test_a_killed_run_ends_with_the_same_numbers(method: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("method", "joint"), [("knife", False), ("mine", False), ("dann", False), ("source-only", False), ("doe", True)]
+)
+def test_a_killed_run_ends_with_the_same_numbers(method: str, joint: bool, tmp_path: Path) -> None:
     def kill(step: int, facts: Mapping[str, float]) -> None:
         if step == 5:
             raise KilledError
 
-    one = settings(method, ramp=True, noise=0.5, schedule="cycle", joint=False)
+    one = settings(method, ramp=True, noise=0.5, schedule="cycle", joint=joint)
     whole = adapt(one, SOURCE, TARGET)
     with pytest.raises(KilledError):
-        adapt(one, SOURCE, TARGET, folder=tmp_path, tell=kill)
+        adapt(one, SOURCE, TARGET, folder=tmp_path, on_progress=kill)
     assert (tmp_path / "checkpoint.pt").exists()
     steps: list[int] = []
-    resumed = adapt(one, SOURCE, TARGET, folder=tmp_path, tell=lambda step, facts: steps.append(step))
+    resumed = adapt(one, SOURCE, TARGET, folder=tmp_path, on_progress=lambda step, facts: steps.append(step))
     assert steps == [5, 6]
     assert comparable(resumed) == comparable(whole)
     assert not (tmp_path / "checkpoint.pt").exists()
@@ -90,24 +91,11 @@ def test_a_killed_run_ends_with_the_same_numbers(method: str, tmp_path: Path) ->
 
 
 def test_a_joint_update_moves_the_estimator() -> None:
-    run = train.Adapting(settings("doe", joint=True), SOURCE, TARGET)
+    run = train.AdaptationTrainer(settings("doe", joint=True), SOURCE, TARGET)
     run.advance()  # starts the estimator
     before = [parameter.detach().clone() for parameter in run.method.parameters()]
     run.advance()
     assert any(not torch.equal(b, p) for b, p in zip(before, run.method.parameters(), strict=True))
-
-
-def test_a_joint_run_goes_on_as_well(tmp_path: Path) -> None:
-    one = settings("doe", joint=True)
-    whole = adapt(one, SOURCE, TARGET)
-
-    def kill(step: int, facts: Mapping[str, float]) -> None:
-        if step == 3:
-            raise KilledError
-
-    with pytest.raises(KilledError):
-        adapt(one, SOURCE, TARGET, folder=tmp_path, tell=kill)
-    assert comparable(adapt(one, SOURCE, TARGET, folder=tmp_path)) == comparable(whole)
 
 
 def test_the_best_model_is_left_and_can_be_loaded(tmp_path: Path) -> None:
@@ -141,14 +129,14 @@ def test_the_best_checkpoint_is_chosen_by_validation(monkeypatch: pytest.MonkeyP
 
 def test_facts_come_with_the_looks() -> None:
     told: dict[int, Mapping[str, float]] = {}
-    adapt(settings(), SOURCE, TARGET, tell=told.__setitem__)
+    adapt(settings(), SOURCE, TARGET, on_progress=told.__setitem__)
     assert list(told) == [1, 2, 3, 4, 5, 6]
     assert not told[1]
     assert {"source_accuracy", "target_accuracy", "information", "regularizer/lag"} <= told[2].keys()
 
 
 def test_what_is_learned_is_told_to_the_method() -> None:
-    run = train.Adapting(settings("source-only", steps=60, lr=0.01), SOURCE, TARGET)
+    run = train.AdaptationTrainer(settings("source-only", steps=60, lr=0.01), SOURCE, TARGET)
     assert run.learned == 0
     for _ in range(60):
         run.advance()
@@ -156,34 +144,6 @@ def test_what_is_learned_is_told_to_the_method() -> None:
     assert run.learned > 0.2
 
 
-def test_a_loss_that_is_not_finite_ends_the_run() -> None:
-    with pytest.raises(FloatingPointError, match=r"the loss of step \d+ is nan; a smaller lr may help"):
-        adapt(settings("source-only", lr=1e30), SOURCE, TARGET)
-
-
 def test_other_classes_are_refused() -> None:
     with pytest.raises(ValueError, match=r"source has classes .* target .* expected the same ones"):
         adapt(settings(), SOURCE, domain(classes=("left", "up")))
-
-
-def test_a_folder_of_other_settings_is_refused(tmp_path: Path) -> None:
-    def kill(step: int, facts: Mapping[str, float]) -> None:
-        if step == 3:
-            raise KilledError
-
-    with pytest.raises(KilledError):
-        adapt(settings(), SOURCE, TARGET, folder=tmp_path, tell=kill)
-    with pytest.raises(ValueError, match="holds a checkpoint of other settings; choose another folder"):
-        adapt(settings(seed=1), SOURCE, TARGET, folder=tmp_path)
-
-
-def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"there is no .*model.pt; expected the folder of a run that has ended"):
-        load_model(tmp_path)
-
-
-def test_domains_are_not_changed() -> None:
-    before = [part.x.clone() for part in (SOURCE.train, TARGET.train)]
-    adapt(settings(), SOURCE, TARGET)
-    assert all(torch.equal(x, part.x) for x, part in zip(before, (SOURCE.train, TARGET.train), strict=True))
-    assert isinstance(SOURCE, Domain)

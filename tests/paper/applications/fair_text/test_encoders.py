@@ -1,41 +1,87 @@
-"""Features: their shapes, what they depend on, and what they do not."""
+"""Features: their shapes, what they depend on, and what they do not; MiniLM with a transformer of a few numbers."""
+
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from infoknife.paper.applications.fair_text import Settings
-from infoknife.paper.applications.fair_text.encoders import ENCODERS, BagEncoder, Encoder, GRUEncoder
-from infoknife.paper.applications.fair_text.pieces import Pieces
-from infoknife.paper.applications.fair_text.vocabulary import Vocabulary
+from infoknife.paper.applications.fair_text import FairTextSettings, encoders
+from infoknife.paper.applications.fair_text.encoders import (
+    ENCODERS,
+    LENGTH,
+    MINILM_WIDTH,
+    BagEncoder,
+    GRUEncoder,
+    MiniLMEncoder,
+    TextEncoder,
+)
+from infoknife.paper.applications.pretrained import PACKAGE, encoder_of, tokenizer_of
 
 TEXTS = ["so good so far so long", "so bad", "good grief", "", "żółw", "so good"]
 LEARNED = ["so good", "so bad", "so far", "good grief", "bad grief", "far so good bad"] * 2
-
-
-def made(name: str, **changes: float) -> Encoder:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        settings = Settings(encoder=name, embedding=8, features=6, **{"dropout": 0.5, "word_dropout": 0.5} | changes)  # type: ignore[arg-type]
-        return ENCODERS[name]().of(LEARNED, settings)
-
-
+KINDS = ("bag", "gru", "minilm", "fine-tuned")
+every = pytest.mark.parametrize("name", KINDS)
 own = pytest.mark.parametrize("name", ["bag", "gru"])
 
 
-@own
-def test_features_have_their_shape(name: str) -> None:
-    encoder = made(name)
-    z = encoder(encoder.read(TEXTS))
-    assert z.shape == (len(TEXTS), encoder.features) == (6, 6)
-    assert z.dtype == torch.float32
-    assert bool(torch.isfinite(z).all())
+class Tokenizer:
+    """Codes by the length of a word, between a first and a last one."""
+
+    pad_token_id = 0
+
+    def __call__(self, texts: list[str], padding: str, truncation: bool, max_length: int, **how: Any) -> Any:
+        assert (padding, truncation, how) == ("max_length", True, {"return_tensors": "pt"})
+        rows = [[1, *(3 + len(word) for word in text.split()), 2][:max_length] for text in texts]
+        return {"input_ids": torch.tensor([row + [0] * (max_length - len(row)) for row in rows])}
 
 
-@own
-def test_they_repeat_without_dropout_and_not_with_it(name: str) -> None:
+class Transformer(nn.Module):
+    """States that know of all words of their text; in training some numbers are dropped."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.drop = nn.Embedding(30, MINILM_WIDTH), nn.Dropout(0.1)
+        self.widths: list[int] = []
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> SimpleNamespace:
+        self.widths.append(input_ids.shape[1])
+        states = self.drop(self.embedding(input_ids))
+        mask = attention_mask.unsqueeze(-1)
+        return SimpleNamespace(last_hidden_state=states.cos() + (mask * states).sum(1, keepdim=True).sin())
+
+
+@pytest.fixture(autouse=True)
+def _tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tiny(name: str) -> nn.Module:
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            return Transformer()
+
+    monkeypatch.setattr(encoders, "tokenizer_of", lambda name: Tokenizer())
+    monkeypatch.setattr(encoders, "encoder_of", tiny)
+
+
+def settings(name: str, **changes: Any) -> FairTextSettings:
+    kind = {"encoder": "minilm", "fine_tune": True} if name == "fine-tuned" else {"encoder": name}
+    return FairTextSettings(**{"embedding": 8, "features": 6, "dropout": 0.5, "word_dropout": 0.5, **kind, **changes})
+
+
+def made(name: str) -> TextEncoder:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        kind = ENCODERS[settings(name).encoder]
+        return kind(kind.words_of(LEARNED), settings(name))
+
+
+@every
+def test_features_have_their_shape_and_repeat_without_dropout(name: str) -> None:
     encoder = made(name)
     rows = encoder.read(TEXTS)
+    z = encoder(rows)
+    assert z.shape == (len(TEXTS), encoder.features) == (6, 6)
+    assert bool(torch.isfinite(z).all())
     with torch.random.fork_rng():
         torch.manual_seed(0)
         assert not torch.equal(encoder(rows), encoder(rows))
@@ -45,16 +91,16 @@ def test_they_repeat_without_dropout_and_not_with_it(name: str) -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
-@own
+@every
 def test_a_text_alone_is_what_it_is_among_others(name: str) -> None:
     """Padding, and so the longest text of a batch, does not matter."""
     encoder = made(name).eval()
+    many = [TEXTS[i % 6] + " so" * (i % 7) for i in range(80)]  # more than are read at once
     with torch.no_grad():
-        together = encoder(encoder.read(TEXTS))
-        alone = torch.cat([encoder(encoder.read([text])) for text in TEXTS])
-        rows = encoder.read(TEXTS)[torch.tensor([2, 0])]
-        assert torch.allclose(together, alone, atol=1e-6)
-        assert torch.allclose(encoder(rows), together[[2, 0]], atol=1e-6)
+        together = encoder(encoder.read(many))
+        alone = torch.cat([encoder(encoder.read([text])) for text in many])
+        torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(encoder(encoder.read(many)[torch.tensor([2, 0])]), together[[2, 0]])
 
 
 @own
@@ -67,23 +113,23 @@ def test_words_matter(name: str) -> None:
     assert torch.allclose(z[0], z[3], atol=1e-6)
 
 
-@own
-def test_every_parameter_learns(name: str) -> None:
+@every
+def test_what_learns(name: str) -> None:
     encoder = made(name).eval()
     encoder(encoder.read(TEXTS)).square().sum().backward()
-    assert all(p.grad is not None and bool((p.grad != 0).any()) for p in encoder.parameters())
+    still = {key for key, p in encoder.named_parameters() if p.grad is None or not bool((p.grad != 0).any())}
+    assert still == ({"transformer.embedding.weight"} if name == "minilm" else set())
 
 
-@own
+@every
 def test_words_make_it_anew(name: str) -> None:
     encoder = made(name).eval()
-    settings = Settings(encoder=name, embedding=8, features=6)
-    again = ENCODERS[name]().of_words(encoder.words(), settings).eval()
+    again = type(encoder)(encoder.words, settings(name)).eval()
     again.load_state_dict(encoder.state_dict())
     with torch.no_grad():
         assert torch.equal(again(again.read(TEXTS)), encoder(encoder.read(TEXTS)))
-    assert again.words() == encoder.words()
-    assert all(isinstance(word, str) for word in encoder.words())
+    assert all(isinstance(word, str) for word in encoder.words)
+    assert bool(encoder.words) == (name in ("bag", "gru"))
 
 
 def pooled(encoder: BagEncoder, texts: list[str]) -> Tensor:
@@ -92,7 +138,7 @@ def pooled(encoder: BagEncoder, texts: list[str]) -> Tensor:
 
 
 def test_a_bag_is_a_sum_over_the_root_of_its_size() -> None:
-    encoder = BagEncoder(Pieces(("so", "ok", "so ok")), 4, 2, 0.5).eval()
+    encoder = BagEncoder(("so", "ok", "so ok"), settings("bag")).eval()
     weight = encoder.embedding.weight
     expected = [(weight[1] + weight[2] + weight[3]) / 3**0.5, (2 * weight[2]) / 2**0.5, weight[0]]
     torch.testing.assert_close(pooled(encoder, ["so ok", "ok ok", "none"]), torch.stack(expected))
@@ -100,50 +146,59 @@ def test_a_bag_is_a_sum_over_the_root_of_its_size() -> None:
 
 def test_dropped_pieces_are_made_up_for() -> None:
     """On average over what is left out, the sum is that of all pieces."""
-    encoder = BagEncoder(Pieces(("a", "b", "c", "d")), 4, 2, 0.25)
+    encoder = BagEncoder(("a", "b", "c", "d"), settings("bag", word_dropout=0.25))
     whole = pooled(encoder.eval(), ["a b c d"])
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(0)
         drawn = pooled(encoder.train(), ["a b c d"] * 20_000)
     torch.testing.assert_close(drawn.mean(0), whole[0], atol=5e-3, rtol=0)
     assert float(drawn.std(0).min()) > 0.01
-
-
-def test_no_piece_that_is_left_is_finite_too() -> None:
-    encoder = BagEncoder(Pieces(("so", "ok")), 4, 2, 0.999)
-    assert bool(torch.isfinite(encoder(encoder.read(["so", "ok", ""] * 5))).all())
+    rare = BagEncoder(("so", "ok"), settings("bag", word_dropout=0.999))
+    assert bool(torch.isfinite(rare(rare.read(["so", "ok", ""] * 5))).all())
 
 
 def test_gru_is_the_papers() -> None:
-    encoder = GRUEncoder(Vocabulary(("so", "ok")), 128, 256, 0.2)
-    gru = encoder.gru
-    assert (gru.input_size, gru.hidden_size, gru.num_layers, gru.bidirectional, gru.dropout) == (128, 128, 2, True, 0.2)
-    assert encoder.embedding.weight.shape == (5, 128)
-
-
-def test_gru_features_are_the_last_states_of_both_directions() -> None:
+    gru = GRUEncoder(("so", "ok"), FairTextSettings())
+    assert (gru.gru.input_size, gru.gru.hidden_size, gru.gru.num_layers, gru.gru.dropout) == (128, 128, 2, 0.2)
+    assert gru.embedding.weight.shape == (5, 128)
     encoder = made("gru").eval()
     assert isinstance(encoder, GRUEncoder)
     rows = encoder.read(["so good so far"])
     with torch.no_grad():
         states, _ = encoder.gru(encoder.embedding(rows))  # 1, L, features
-        expected = torch.cat([states[:, -1, :3], states[:, 0, 3:]], 1)
-        torch.testing.assert_close(encoder(rows), expected)
+        torch.testing.assert_close(encoder(rows), torch.cat([states[:, -1, :3], states[:, 0, 3:]], 1))
 
 
-def test_gru_halves_are_whole() -> None:
-    with pytest.raises(ValueError, match="features is 5; expected an even number, half of them from each direction"):
-        GRUEncoder(Vocabulary(("so",)), 4, 5, 0.0)
-
-
-@own
-def test_a_text_of_ten_megabytes(name: str) -> None:
-    encoder = made(name).eval()
+def test_frozen_numbers_are_without_dropout_and_training_goes_on() -> None:
+    encoder = made("minilm").train()
+    assert isinstance(encoder, MiniLMEncoder)
+    assert torch.equal(encoder.read(TEXTS), encoder.read(TEXTS))
+    assert encoder.transformer.training
     with torch.no_grad():
-        z = encoder(encoder.read(["so good " * 1_250_000, "so good " * 32]))
-    torch.testing.assert_close(z[0], z[1])
+        frozen, tuned = (each(each.read(TEXTS)) for each in (encoder.eval(), made("fine-tuned").eval()))
+    torch.testing.assert_close(frozen, tuned)
 
 
-def test_the_table_names_them() -> None:
-    assert list(ENCODERS) == ["bag", "gru", "minilm"]
-    assert issubclass(ENCODERS["minilm"](), Encoder)
+def test_the_mean_is_over_the_words_and_padding_is_cut() -> None:
+    encoder = made("minilm")
+    assert isinstance(encoder, MiniLMEncoder)
+    (row,) = encoder.read(["ok"])
+    codes = torch.tensor([[1, 5, 2]])
+    with torch.no_grad():
+        states = encoder.transformer.eval()(codes, torch.ones_like(codes)).last_hidden_state
+    torch.testing.assert_close(row, states[0].mean(0))
+    encoder.transformer.widths.clear()
+    encoder.read(["so " * 200] + ["ok"] * 64 + ["so ok"] * 10)
+    assert encoder.transformer.widths == [3, LENGTH], "texts of like length go together"
+
+
+@pytest.mark.slow
+def test_the_real_one_knows_what_is_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("transformers")
+    pytest.importorskip(PACKAGE)
+    monkeypatch.setattr(encoders, "tokenizer_of", tokenizer_of)
+    monkeypatch.setattr(encoders, "encoder_of", encoder_of)
+    texts = ["the cat sleeps on the sofa", "a kitten naps on the couch", "the stock market fell today"]
+    rows = made("minilm").read(texts)
+    near, far = (torch.cosine_similarity(rows[0], rows[i], dim=0) for i in (1, 2))
+    assert float(near) > float(far) + 0.3

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from infoknife import Regularizer
-from infoknife.paper.applications.fair_text import METHODS, Settings
-from infoknife.paper.applications.fair_text.methods import Hidden, Open, make
+from infoknife.paper.applications.fair_text import METHODS, FairTextSettings
+from infoknife.paper.applications.fair_text.methods import Hidden, Unprotected, privacy_term
 
 ESTIMATORS = [name for name in METHODS if name != "none"]
 S = torch.arange(64) % 3
@@ -25,7 +25,7 @@ def features(n: int = 64, seed: int = 0) -> Tensor:
 def hidden(method: str = "knife", **changes: Any) -> Hidden:
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        made = make(Settings(method=method, features=4, **changes), 3)
+        made = privacy_term(FairTextSettings(method=method, features=4, **changes), 3)
     assert isinstance(made, Hidden)
     return made
 
@@ -111,8 +111,8 @@ def test_nothing_is_warned_of_but_said() -> None:
 
 
 def test_open_is_nothing() -> None:
-    method = make(Settings(method="none"), 3)
-    assert isinstance(method, Open)
+    method = privacy_term(FairTextSettings(method="none"), 3)
+    assert isinstance(method, Unprotected)
     z = features().requires_grad_()
     term = method(z, S)
     assert (term.item(), term.shape, term.dtype) == (0, (), z.dtype)

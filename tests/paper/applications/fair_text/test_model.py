@@ -6,14 +6,14 @@ import pytest
 import torch
 from torch import nn
 
-from infoknife.paper.applications.fair_text import Settings, TextClassifier
+from infoknife.paper.applications.fair_text import FairTextSettings, TextClassifier
 from infoknife.paper.applications.fair_text.model import BLOCK, encoded, quiet
 
 TEXTS = ["so good so far", "so bad", "", "żółw"]
 
 
 def made(encoder: str = "bag", **changes: Any) -> TextClassifier:
-    settings = Settings(encoder=encoder, embedding=8, features=6, hidden=5, **changes)
+    settings = FairTextSettings(encoder=encoder, embedding=8, features=6, hidden=5, **changes)
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return TextClassifier.of(["so good", "so bad", "so far"] * 3, settings, labels=3)
@@ -100,7 +100,12 @@ def test_quiet_puts_back_what_was(training: bool) -> None:
 @pytest.mark.parametrize("encoder", ["bag", "gru"])
 def test_words_make_it_anew(encoder: str) -> None:
     model = made(encoder, noise=0.1).eval()
-    settings = Settings(encoder=encoder, embedding=8, features=6, hidden=5, noise=0.1)
-    again = TextClassifier.of_words(model.encoder.words(), settings, 3).eval()
+    settings = FairTextSettings(encoder=encoder, embedding=8, features=6, hidden=5, noise=0.1)
+    again = TextClassifier(model.encoder.words, settings, 3).eval()
     again.load_state_dict(model.state_dict())
     assert torch.equal(again(TEXTS, seed=0), model(TEXTS, seed=0))
+
+
+def test_one_string_is_no_batch() -> None:
+    with pytest.raises(TypeError, match="texts"):
+        made()("so good")

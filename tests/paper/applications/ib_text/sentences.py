@@ -1,6 +1,6 @@
 """Small tables for tests: pairs of sentences with a label, a secret in every text."""
 
-from tests.paper.applications.fair_text.tables import SECRET, Cells, write
+from tests.paper.applications.tables_of_texts import SECRET, Cells, write
 
 __all__ = ["SECRET", "Cells", "pairs", "write"]
 

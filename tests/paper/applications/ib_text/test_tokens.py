@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from infoknife.paper.applications.ib_text import Bottleneck, PairData, Pairs
-from infoknife.paper.applications.ib_text.tokens import Rows, batches, read, remembered
+from infoknife.paper.applications.ib_text.tokens import TokenRows, batches, read, remembered
 from infoknife.paper.applications.pretrained import tokenizer_of
 
 CPU = torch.device("cpu")
@@ -54,7 +54,7 @@ def test_reading_long_texts_does_not_warn(tokenizer: object, caplog: pytest.LogC
 
 def test_a_batch_is_filled_up_and_has_its_mask() -> None:
     columns = {"input_ids": [torch.tensor([5, 6]), torch.tensor([7]), torch.tensor([8, 9, 10])]}
-    batch = Rows(columns, torch.arange(3), 0).batch(torch.tensor([2, 1]), CPU)
+    batch = TokenRows(columns, torch.arange(3), 0).batch(torch.tensor([2, 1]), CPU)
     assert batch["input_ids"].tolist() == [[8, 9, 10], [7, 0, 0]]
     assert batch["attention_mask"].tolist() == [[1, 1, 1], [1, 0, 0]]
 

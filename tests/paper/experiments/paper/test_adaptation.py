@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from infoknife.paper.applications.domain_adaptation import METHODS, Adapted, Adapter, Settings
+from infoknife.paper.applications.domain_adaptation import METHODS, AdaptationSettings, Adapter
+from infoknife.paper.applications.run import RunResult
 from infoknife.paper.experiments import Store, Trial, get, run, select
 from infoknife.paper.experiments.published import PAIRS
 from infoknife.paper.experiments.trial import Desk
@@ -44,7 +45,7 @@ def test_missing_images_are_found_before_anything_runs(tmp_path: Path) -> None:
 
 
 def test_a_trial_leaves_a_record_and_a_model(tmp_path: Path) -> None:
-    settings = Settings.preset("quick", "digits", "mnist5k", "doe", steps=2, every=1, channels=4, size=8)
+    settings = AdaptationSettings.preset("quick", "digits", "mnist5k", "doe", steps=2, every=1, channels=4, size=8)
     trial, store = Trial("table3", "quick", settings.arguments()), Store(tmp_path)
     store.prepare([trial])
     assert list(run([trial], store)) == [(trial, "done")]
@@ -58,18 +59,20 @@ def test_a_trial_leaves_a_record_and_a_model(tmp_path: Path) -> None:
 def test_a_desk_says_where_the_networks_are(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
-    def adapt(*_: object, device: str, **__: object) -> Adapted:
+    def adapt(*_: object, device: str, **__: object) -> RunResult:
         seen.append(device)
-        return Adapted(Adapter(2, 2), {}, {})
+        return RunResult(Adapter(2, 2), {}, {})
 
     monkeypatch.setattr("infoknife.paper.applications.domain_adaptation.adapt", adapt)
-    arguments = Settings.preset("quick", "digits", "mnist5k", "doe", size=8).arguments()
+    arguments = AdaptationSettings.preset("quick", "digits", "mnist5k", "doe", size=8).arguments()
     get("table3").run(arguments, Desk(lambda step, facts: None, device="cuda:1"))
     assert seen == ["cuda:1"]
 
 
 def test_steps_are_told() -> None:
-    settings = Settings.preset("quick", "digits", "mnist5k", "source-only", steps=2, every=1, channels=2, size=8)
+    settings = AdaptationSettings.preset(
+        "quick", "digits", "mnist5k", "source-only", steps=2, every=1, channels=2, size=8
+    )
     steps: list[int] = []
     get("table3").run(settings.arguments(), Desk(lambda step, facts: steps.append(step)))
     assert steps == [1, 2]

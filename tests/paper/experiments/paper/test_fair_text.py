@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from infoknife.paper.applications import fair_text
-from infoknife.paper.applications.fair_text import METHODS, Settings
+from infoknife.paper.applications.fair_text import METHODS, FairTextSettings
+from infoknife.paper.applications.run import RunResult
 from infoknife.paper.experiments import Store, Trial, get, run, select
 from infoknife.paper.experiments.paper.fair_text import CORPORA, CPU, PAN16, _check
 from infoknife.paper.experiments.trial import Desk
@@ -71,7 +72,7 @@ def test_an_experiment_without_texts_has_no_corpora() -> None:
 def test_missing_texts_are_found_before_anything_runs(tmp_path: Path) -> None:
     check = get("fig4").check
     assert check is not None
-    arguments = Settings.preset("cpu", "dial-mention", "knife").arguments()
+    arguments = FairTextSettings.preset("cpu", "dial-mention", "knife").arguments()
     with pytest.raises(FileNotFoundError, match="nothing"):
         check(arguments, tmp_path / "nothing.tsv")
 
@@ -91,10 +92,10 @@ def test_a_corpus_is_looked_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_a_trial_leaves_a_record_and_is_told_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
 
-    def learn(settings: Settings, **where: Any) -> fair_text.Learned:
+    def learn(settings: FairTextSettings, **where: Any) -> RunResult:
         seen.update(where, settings=settings)
-        where["tell"](settings.steps, {"main_accuracy": 0.5})
-        return fair_text.Learned(None, {"main_accuracy": 0.5}, {"step": [1.0]})  # type: ignore[arg-type]
+        where["on_progress"](settings.steps, {"main_accuracy": 0.5})
+        return RunResult(None, {"main_accuracy": 0.5}, {"step": [1.0]})
 
     monkeypatch.setattr(fair_text, "learn", learn)
     trial, store = select("fig4", "quick", methods=["club"], weights=[1.0])[0], Store(tmp_path)
@@ -104,19 +105,21 @@ def test_a_trial_leaves_a_record_and_is_told_where_it_is(tmp_path: Path, monkeyp
     assert record is not None
     assert record["results"] == {"main_accuracy": 0.5}
     assert (seen["data"], seen["folder"], seen["device"]) == (tmp_path / "texts.csv", store.folder(trial), "cpu")
-    assert seen["settings"] == Settings.of(trial.arguments)
+    assert seen["settings"] == FairTextSettings.of(trial.arguments)
 
 
 def test_the_title_names_corpus_and_weight() -> None:
     trial = select("fig4", "cpu", corpora=["dial-mention"], methods=["knife"], weights=[0.1])[0]
     assert trial.title == "fig4 knife dial-mention λ=0.1 #0"
-    limited = Settings.preset("cpu", "synthetic", "doe", at_most=0.05)
+    limited = FairTextSettings.preset("cpu", "synthetic", "doe", at_most=0.05)
     assert Trial("fig4", "cpu", limited.arguments()).title == "fig4 doe synthetic ≤0.05 #0"
 
 
 def test_a_killed_trial_goes_on(tmp_path: Path) -> None:
     """With the application itself: the second desk begins where the first was left."""
-    settings = Settings.preset("quick", "synthetic", "none", steps=4, every=2, features=4, hidden=4, batch_size=8)
+    settings = FairTextSettings.preset(
+        "quick", "synthetic", "none", steps=4, every=2, features=4, hidden=4, batch_size=8
+    )
     steps: list[int] = []
 
     def killed(step: int, facts: object) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from infoknife.paper.applications import ib_text, pretrained
-from infoknife.paper.applications.ib_text import METHODS, TASKS, Settings
-from infoknife.paper.applications.ib_text.train import Tuned
+from infoknife.paper.applications.ib_text import METHODS, TASKS, BottleneckSettings
+from infoknife.paper.applications.run import RunResult
 from infoknife.paper.experiments import Store, get, run, select
 from infoknife.paper.experiments.paper.ib_text import _check_encoder, _check_pairs
 from infoknife.paper.experiments.published import GLUE
@@ -37,7 +37,7 @@ def test_the_papers_first_trials_have_seed_0_and_the_smallest_bottleneck() -> No
     each = 3 * (1 + 7 * 3)
     assert {(t.arguments["seed"], t.arguments["bottleneck"]) for t in trials[:each]} == {(0, 144)}
     assert {t.arguments["seed"] for t in trials[: len(trials) // 10]} == {0}
-    assert {t.arguments["encoder"] for t in trials} == {Settings().encoder}
+    assert {t.arguments["encoder"] for t in trials} == {BottleneckSettings().encoder}
 
 
 def test_the_grid_for_a_cpu_has_all_pairs_and_few() -> None:
@@ -104,10 +104,10 @@ def test_too_few_pairs_are_found_before_anything_runs(tmp_path: Path, monkeypatc
 def test_a_trial_leaves_a_record_and_is_told_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
 
-    def tune(settings: Settings, **where: Any) -> Tuned:
+    def tune(settings: BottleneckSettings, **where: Any) -> RunResult:
         seen.update(where, settings=settings)
-        where["tell"](100, {"score": 0.5})
-        return Tuned(None, {"score": 0.5}, {"epoch": [1.0], "information": [math.nan]})  # type: ignore[arg-type]
+        where["on_progress"](100, {"score": 0.5})
+        return RunResult(None, {"score": 0.5}, {"epoch": [1.0], "information": [math.nan]})
 
     monkeypatch.setattr(ib_text, "tune", tune)
     trial, store = select("table2", "quick", methods=["none"])[0], Store(tmp_path)
@@ -117,4 +117,4 @@ def test_a_trial_leaves_a_record_and_is_told_where_it_is(tmp_path: Path, monkeyp
     assert record is not None
     assert (record["results"], record["curves"]) == ({"score": 0.5}, {"epoch": [1.0]})
     assert (seen["data"], seen["folder"], seen["device"]) == (tmp_path / "pairs.csv", store.folder(trial), "cpu")
-    assert seen["settings"] == Settings.of(trial.arguments)
+    assert seen["settings"] == BottleneckSettings.of(trial.arguments)

@@ -1,6 +1,7 @@
 """Two domains of images with the same classes: for a classifier that learns on one and works on the other."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,12 +12,9 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from infoknife.inputs import check_count
-from infoknife.paper.applications.domain_adaptation.embedded import EMBEDDED
-from infoknife.paper.applications.domain_adaptation.files import Arrays, read_arrays
-from infoknife.paper.applications.domain_adaptation.hub import HUB, read_hub
+from infoknife.paper.applications.domain_adaptation.sources import EMBEDDED, HUB, Arrays, download, read_images
 from infoknife.paper.applications.optional import library
-
-__all__ = ["DOMAINS", "Domain", "Images", "check_pair", "load_pair"]
+from infoknife.paper.applications.settings import digest
 
 BLOCK = 2048  # images that are floats at once
 SEED = 0  # of the rows that are held out for validation
@@ -26,14 +24,9 @@ CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "hors
 STL10 = ("airplane", "bird", "automobile", "cat", "deer", "dog", "horse", "monkey", "ship", "truck")
 UNSHARED = {"frog", "monkey"}  # each is in one of the two sets alone, and left out
 NAMES = {
-    "mnist": DIGITS,
-    "mnistm": DIGITS,
-    "usps": DIGITS,
+    **dict.fromkeys(("mnist", "mnistm", "usps"), DIGITS),
     "svhn": (*DIGITS, "0"),  # the original files call a zero 10
-    "cifar10": CIFAR10,
-    "stl10": STL10,
-    "digits": DIGITS,
-    "mnist5k": DIGITS,
+    **{"cifar10": CIFAR10, "stl10": STL10, "digits": DIGITS, "mnist5k": DIGITS},
 }  # the class behind each label
 DOMAINS = tuple(NAMES)
 FILES = {"stl10": ("stl10_32.npz", "stl10.npz")}  # where it is not NAME.npz
@@ -67,6 +60,12 @@ class Domain:
     test: Images
     classes: tuple[str, ...]
 
+    @cached_property
+    def digest(self) -> str:
+        """What tells these images from others."""
+        parts = [part for images in (self.train, self.validation, self.test) for part in (_once(images.x), images.y)]
+        return digest(list(self.classes), *parts)
+
 
 def load_pair(
     source: str, target: str, *, folder: Path | None = None, size: int = 32, validation: int = 1000
@@ -76,13 +75,12 @@ def load_pair(
     Args:
         source: One of ``DOMAINS``, or the name of your own ``NAME.npz`` in the folder.
         target: Another one, with the same classes. CIFAR-10 and STL-10 keep the nine that both have.
-        folder: Where the files are, see ``files.read_arrays``. Without it images come from the Hugging Face hub;
+        folder: Where the files are, see ``sources.read_images``. Without it images come from the Hugging Face hub;
             "digits" and "mnist5k" need neither.
         size: Images become size x size pixels.
         validation: Rows to hold out of the training split, at most a tenth of it. The same ones every time.
 
     Example:
-        >>> from infoknife.paper.applications.domain_adaptation.data import load_pair
         >>> source, target = load_pair("digits", "mnist5k", size=16)
         >>> source.train.x.shape, len(target.validation.y), target.classes[:3]
         (torch.Size([1294, 3, 16, 16]), 400, ('0', '1', '2'))
@@ -100,23 +98,16 @@ def check_pair(source: str, target: str, folder: Path | None = None) -> None:
         raise ValueError(f"source and target are both {source!r}; expected two different domains")
     if source in NAMES and target in NAMES:
         _check_same(source, _classes(source), target, _classes(target))
-    for name in (source, target):
-        _check_place(name, folder)
-
-
-def _check_place(name: str, folder: Path | None) -> None:
-    """Raise if there is no place where a domain could come from."""
-    if name in EMBEDDED:
-        return
-    if folder is not None:
-        _file(name, Path(folder))
-    elif name in HUB:
-        library("datasets")
-    else:
-        raise ValueError(
-            f"{name!r} is none of {', '.join(DOMAINS)}; for your own {name}.npz give the folder that it is in "
-            f"(--data DIR)"
-        )
+    for name in (each for each in (source, target) if each not in EMBEDDED):
+        if folder is not None:
+            _file(name, Path(folder))
+        elif name in HUB:
+            library("datasets")
+        else:
+            raise ValueError(
+                f"{name!r} is none of {', '.join(DOMAINS)}; for your own {name}.npz give the folder that it is in "
+                f"(--data DIR)"
+            )
 
 
 def _classes(name: str) -> tuple[str, ...]:
@@ -134,7 +125,7 @@ def _check_same(source: str, classes: tuple[str, ...], target: str, others: tupl
 def _read(name: str, folder: Path | None) -> Arrays:
     if name in EMBEDDED:
         return EMBEDDED[name]()
-    return read_hub(name) if folder is None else read_arrays(_file(name, Path(folder)))
+    return download(name) if folder is None else read_images(_file(name, Path(folder)))
 
 
 def _file(name: str, folder: Path) -> Path:
@@ -151,7 +142,7 @@ def _file(name: str, folder: Path) -> Path:
 
 
 def _named(name: str, arrays: Arrays) -> tuple[Arrays, tuple[str, ...]]:
-    """Give labels as codes of the classes, without the rows of classes that are left out, and the classes."""
+    """Return labels as codes of the classes, without the rows of classes that are left out, and the classes."""
     labels = np.concatenate([arrays["y_train"], arrays["y_test"]])
     if name in NAMES:
         names, classes = dict(enumerate(NAMES[name])), _classes(name)
@@ -163,15 +154,13 @@ def _named(name: str, arrays: Arrays) -> tuple[Arrays, tuple[str, ...]]:
             f"{name} has the label {labels.max()}; expected 0 to {max(names)}: {', '.join(names.values())}"
         )
     code = {label: classes.index(known) for label, known in names.items() if known in classes}
-    return _coded(arrays, "train", code) | _coded(arrays, "test", code), classes
-
-
-def _coded(arrays: Arrays, split: str, code: dict[int, int]) -> Arrays:
-    labels, places = np.unique(arrays[f"y_{split}"], return_inverse=True)
-    y = np.array([code.get(label, -1) for label in labels.tolist()])[places]
-    kept = y >= 0
-    x = arrays[f"x_{split}"]
-    return {f"x_{split}": x if kept.all() else x[kept], f"y_{split}": y[kept]}
+    found: Arrays = {}
+    for split in ("train", "test"):
+        labels, places = np.unique(arrays[f"y_{split}"], return_inverse=True)
+        y = np.array([code.get(label, -1) for label in labels.tolist()])[places]
+        kept = slice(None) if (y >= 0).all() else y >= 0
+        found |= {f"x_{split}": arrays[f"x_{split}"][kept], f"y_{split}": y[kept]}
+    return found, classes
 
 
 def _domain(name: str, arrays: Arrays, classes: tuple[str, ...], size: int, validation: int) -> Domain:
@@ -203,3 +192,8 @@ def _resized(images: NDArray[np.uint8], size: int) -> Tensor:
             block = interpolate(block.float(), size=(size, size), mode="bilinear", antialias=True).round_()
         x[start : start + BLOCK] = block
     return x.expand(-1, 3, -1, -1)
+
+
+def _once(x: Tensor) -> Tensor:
+    """Return images (N, 3, H, W) without channels that are one in memory."""
+    return x[:, :1] if x.stride(1) == 0 else x

@@ -7,30 +7,24 @@ import torch
 from torch import Tensor, nn
 
 from infoknife import MutualInformation, Regularizer, mi
-from infoknife.paper.applications.domain_adaptation.settings import Settings
+from infoknife.paper.applications.domain_adaptation.settings import AdaptationSettings
 from infoknife.paper.applications.term import Term
-
-__all__ = ["Adversary", "Disentangled", "Method", "SourceOnly", "make"]
 
 HIDDEN = 64  # of the adversary
 
 
-class Method(Term, ABC):
-    """A term for the loss of the class encoder.
+class DomainTerm(Term, ABC):
+    """A term for the loss of the class encoder."""
 
-    Args:
-        settings: Those of the run.
-    """
+    needs_domain_features = True
 
-    needs_domain_features: bool
-
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: AdaptationSettings) -> None:
         super().__init__()
         self.settings = settings
 
     @abstractmethod
     def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
-        """Give the term, a scalar.
+        """Return the term, a scalar.
 
         Args:
             z: Features of the class (N, channels).
@@ -40,41 +34,34 @@ class Method(Term, ABC):
         """
 
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
-        """Give what the optimiser of the encoders is to move as well."""
+        """Return what the optimiser of the encoders is to move as well."""
         own = list(self.parameters())
         return [{"params": own, "lr": lr}] if own else []
 
 
 @final
-class SourceOnly(Method):
+class SourceOnly(DomainTerm):
     """No term: a classifier of the source, whose batches hold the target's images for BatchNorm's sake.
 
-    The domain encoder is trained beside it all the same, so that the time of a step is that of a term less.
+    The domain encoder is trained alongside all the same, so that the time of a step is that of a term less.
     """
 
-    needs_domain_features = True
-
     def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
-        """Give zero."""
+        """Return the term."""
         return z.new_zeros(())
 
 
 @final
-class Disentangled(Method):
+class Disentangled(DomainTerm):
     r"""The term $\lambda I(\Phi(X); \Phi^d(X))$ of ``eq:domaine``, by any estimator; its gradient reaches $\Phi$ alone.
 
-    Args:
-        settings: Those of the run.
-
     Example:
-        >>> method, z = Disentangled(Settings(channels=4)), torch.randn(64, 4, requires_grad=True)
+        >>> method, z = Disentangled(AdaptationSettings(channels=4)), torch.randn(64, 4, requires_grad=True)
         >>> method(z, torch.randn(64, 4), torch.arange(64) % 2, 1.0).requires_grad
         True
     """
 
-    needs_domain_features = True
-
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: AdaptationSettings) -> None:
         super().__init__(settings)
         estimator = mi(settings.method, settings.channels, settings.channels, **settings.estimator)
         self.regularizer = Regularizer(
@@ -83,21 +70,21 @@ class Disentangled(Method):
             mode="joint" if settings.joint else "alternate",
             weight=settings.weight,
             max_inner_steps=1,  # as the authors ran it
-            warn=False,  # the record says it
+            warn=False,  # the results say it
             seed=settings.seed,
         )
 
     def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
-        """Let the estimator learn from the batch, and give the term as it was before."""
+        """Return the term."""
         assert z_domain is not None
         settings = self.settings
         z, z_domain = blurred(z, settings.noise), blurred(z_domain.detach(), settings.domain_noise)
         self.regularizer.step(z, z_domain)
-        term: Tensor = self.regularizer(z, z_domain)
+        term: Tensor = self.regularizer(z, z_domain)  # by the estimator as it was before these rows
         return learned * term if settings.ramp else term
 
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
-        """Give the estimator's parameters where they are updated jointly with the encoders'."""
+        """Return what the optimiser is to move as well."""
         if self.regularizer.optimizer is not None:
             return []
         assert isinstance(self.regularizer.estimator, MutualInformation)
@@ -126,39 +113,31 @@ class _Reversed(torch.autograd.Function):
         return -ctx.weight * gradient, None
 
 
-def _reversed(z: Tensor, weight: float) -> Tensor:
-    z = _Reversed.apply(z, weight)  # type: ignore[no-untyped-call]
-    return z
-
-
 @final
-class Adversary(Method):
-    """DANN (Ganin et al., 2016): a classifier of the domain whose gradient reaches the encoder turned round.
-
-    Args:
-        settings: Those of the run; ``weight`` is that of the reversed gradient.
-    """
+class GradientReversal(DomainTerm):
+    """DANN (Ganin et al., 2016): a classifier of the domain whose gradient reaches the encoder turned round."""
 
     needs_domain_features = False
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: AdaptationSettings) -> None:
         super().__init__(settings)
         self.discriminator = nn.Sequential(nn.Linear(settings.channels, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 2))
 
     def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
-        """Give the adversary's own loss in nats."""
+        """Return the term."""
         weight = self.settings.weight * (learned if self.settings.ramp else 1.0)
-        return nn.functional.cross_entropy(self.discriminator(_reversed(z, weight)), domain)
+        turned: Tensor = _Reversed.apply(z, weight)  # type: ignore[no-untyped-call]
+        return nn.functional.cross_entropy(self.discriminator(turned), domain)
 
 
-OTHERS: dict[str, type[SourceOnly] | type[Adversary]] = {"source-only": SourceOnly, "dann": Adversary}
+OTHERS: dict[str, type[SourceOnly] | type[GradientReversal]] = {"source-only": SourceOnly, "dann": GradientReversal}
 
 
-def make(settings: Settings) -> Method:
-    """Make the method of a run.
+def domain_term(settings: AdaptationSettings) -> DomainTerm:
+    """Make the term of a run.
 
     Example:
-        >>> type(make(Settings(method="dann"))).__name__
-        'Adversary'
+        >>> type(domain_term(AdaptationSettings(method="dann"))).__name__
+        'GradientReversal'
     """
     return OTHERS.get(settings.method, Disentangled)(settings)

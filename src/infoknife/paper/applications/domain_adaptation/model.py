@@ -5,19 +5,13 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Adapter", "encoder", "standardized"]
-
 SLOPE = 0.1  # of LeakyReLU
 DOMAINS = 2
 STAGES = 3  # sequences of three convolutions, with a noisy down-sampling between them
 
 
 class Noise(nn.Module):
-    """Gaussian noise while training, nothing after.
-
-    Args:
-        sigma: Its standard deviation.
-    """
+    """Gaussian noise of a standard deviation while training, nothing after."""
 
     def __init__(self, sigma: float) -> None:
         super().__init__()
@@ -38,11 +32,6 @@ def convolutions(channels: int, out: int) -> list[nn.Module]:
     return layers
 
 
-def noisy_downsampling(sigma: float, dropout: float) -> list[nn.Module]:
-    """Make the noisy down-sampling: the maximum of 2 x 2 pixels, dropout, Gaussian noise."""
-    return [nn.MaxPool2d(2), nn.Dropout(dropout), Noise(sigma)]
-
-
 def encoder(channels: int, sigma: float = 1.0, dropout: float = 0.5) -> nn.Sequential:
     """Make an encoder of images (N, 3, H, W): as many features as channels (N, channels).
 
@@ -57,7 +46,7 @@ def encoder(channels: int, sigma: float = 1.0, dropout: float = 0.5) -> nn.Seque
     """
     layers = convolutions(3, channels)
     for _ in range(STAGES - 1):
-        layers += [*noisy_downsampling(sigma, dropout), *convolutions(channels, channels)]
+        layers += [nn.MaxPool2d(2), nn.Dropout(dropout), Noise(sigma), *convolutions(channels, channels)]
     network = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # quicker on a CPU
     return network
@@ -77,7 +66,7 @@ def standardized(images: Tensor) -> Tensor:
 class Adapter(nn.Module):
     r"""The class encoder $\Phi$ and the domain encoder $\Phi^d$, each with its linear head.
 
-    Called with images it gives the logits of their classes, as a user of the trained model wants them.
+    Called with images it returns the logits of their classes, as a user of the trained model wants them.
 
     Args:
         channels: Of all convolutions, and the number of features; the paper has 64.
@@ -96,16 +85,16 @@ class Adapter(nn.Module):
         self.domain_phi, self.domain_head = encoder(channels, sigma, dropout), nn.Linear(channels, DOMAINS)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Give the logits (N, classes) of images (N, 3, H, W) of 0 to 255."""
+        """Return the logits (N, classes) of images (N, 3, H, W) of 0 to 255."""
         logits: Tensor = self.head(self.features(images))
         return logits
 
     def features(self, images: Tensor) -> Tensor:
-        r"""Give $\Phi(x)$ (N, channels) of images (N, 3, H, W) of 0 to 255."""
+        r"""Return $\Phi(x)$ (N, channels) of images (N, 3, H, W) of 0 to 255."""
         features: Tensor = self.phi(standardized(images))
         return features
 
     def domain_features(self, images: Tensor) -> Tensor:
-        r"""Give $\Phi^d(x)$ (N, channels) of images (N, 3, H, W) of 0 to 255."""
+        r"""Return $\Phi^d(x)$ (N, channels) of images (N, 3, H, W) of 0 to 255."""
         features: Tensor = self.domain_phi(standardized(images))
         return features

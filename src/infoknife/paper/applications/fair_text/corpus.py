@@ -1,13 +1,36 @@
-"""What a corpus is: texts with a label to learn and a private attribute to hide."""
+"""Texts with a label to learn and a private attribute to hide: from a file, a folder, the hub, or made up."""
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
+import torch
 from torch import Tensor
 
-from infoknife.paper.applications.fair_text.vocabulary import tokens
-from infoknife.paper.applications.tables import Request, check_names
+from infoknife.inputs import check_whole
+from infoknife.paper.applications.fair_text.words import tokens, without
+from infoknife.paper.applications.optional import library
+from infoknife.paper.applications.settings import digest
+from infoknife.paper.applications.texts import (
+    WIDEST,
+    Classes,
+    Request,
+    SplitRows,
+    TextTable,
+    check_names,
+    coded,
+    drawn,
+    read_source,
+    split_rows,
+)
 
-__all__ = ["Columns", "Corpus", "Texts"]
+SHARE, ACCURACY = 0.2, 0.99  # texts that have a token, and how well it tells a label, for it to be a marker
+LENGTH = 1000  # tokens of a text that are searched for markers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,9 +79,15 @@ class Corpus:
     information: float | None = None
     notes: tuple[str, ...] = ()
 
+    @cached_property
+    def digest(self) -> str:
+        """What tells this corpus from others."""
+        splits = (self.train, self.validation, self.test)
+        return digest([self.labels, self.privates], *(x for part in splits for x in (part.texts, part.y, part.s)))
+
 
 @dataclass(frozen=True)
-class Columns:
+class CorpusColumns:
     """Which columns of a table are what, and what is done to its texts.
 
     Args:
@@ -70,7 +99,7 @@ class Columns:
         balance: Whether every split is cut to as many rows of each pair (y, s) as the rarest pair has.
 
     Example:
-        >>> Columns("sentiment", "race").text
+        >>> CorpusColumns("sentiment", "race").text
         'text'
     """
 
@@ -83,19 +112,141 @@ class Columns:
 
     def __post_init__(self) -> None:
         check_names({"label": self.label, "private": self.private, "text": self.text, "split": self.split})
-        self._check_strip()
+        if isinstance(self.strip, str):
+            raise TypeError(f"strip is the string {self.strip!r}; expected a tuple of tokens, ({self.strip!r},)")
+        for token in self.strip:
+            if (found := tuple(tokens(token))) != (token.lower(),):
+                raise ValueError(f"strip has {token!r}, which is {len(found)} tokens: {found}; expected one token each")
 
     @property
     def request(self) -> Request:
         """What is asked of a table: the split may be missing if it goes by its default name."""
         columns = {"text": self.text, "label": self.label, "private": self.private, "split": self.split}
-        optional = ("split",) if self.split == Columns.split else ()
+        optional = ("split",) if self.split == CorpusColumns.split else ()
         return Request(columns, "the text, the label and the private attribute", ("text",), optional)
 
-    def _check_strip(self) -> None:
-        if isinstance(self.strip, str):
-            raise TypeError(f"strip is the string {self.strip!r}; expected a tuple of tokens, ({self.strip!r},)")
-        for token in self.strip:
-            found = tuple(tokens(token))
-            if found != (token.lower(),):
-                raise ValueError(f"strip has {token!r}, which is {len(found)} tokens: {found}; expected one token each")
+
+CORPORA = {
+    "dial-sentiment": CorpusColumns("sentiment", "race"),
+    "dial-mention": CorpusColumns("mention", "race", strip=("_twitter-entity_",), balance=True),
+    "pan16-mention": CorpusColumns("mention", "gender_male"),
+}  # the paper's, by the columns of their files
+
+
+def load_corpus(
+    columns: CorpusColumns, *, data: Path | str | None = None, hub: str | None = None, seed: int = 0
+) -> Corpus:
+    """Load texts with a label and a private attribute.
+
+    Classes are the column's different values, sorted: numbers by size, others by letter. Texts without any word stay,
+    and count as the single token for an empty text.
+
+    Args:
+        columns: Which columns are what, such as ``CORPORA["dial-sentiment"]``.
+        data: A table, or a folder with one that has these columns; see ``texts.read_table``.
+        hub: Instead, a repository of the Hugging Face hub; see ``texts.read_hub``.
+        seed: Of the rows that are held out or left out.
+
+    Warns:
+        UserWarning: A token alone gives the label away.
+    """
+    seed = check_whole("seed", seed)
+    table = read_source(columns.request, data, hub)
+    label = coded(table, columns.label, table.cells["label"])
+    private = coded(table, columns.private, table.cells["private"])
+    pairs = label.codes * len(private.names) + private.codes  # (N,)
+    if len(pairs.unique()) == len(label.names):
+        raise ValueError(
+            f"{table.name}: every {label.column!r} has one {private.column!r} alone; a label that tells all of the "
+            f"private attribute cannot be learned without it. Choose another column for one of them"
+        )
+    texts, notes = _stripped(table.cells["text"], columns.strip)
+    notes += table.count_empty([next(tokens(text), None) is None for text in texts], "--text; or strip less")
+    rows, done = split_rows(table, pairs, seed)
+    for column in (label, private):
+        column.check_every_split(table, rows)
+    if columns.balance:
+        rows, cut = _balanced(table, rows, label, private, seed)
+        done += cut
+    train, validation, test = (
+        Texts(tuple(texts[row] for row in part.tolist()), label.codes[part], private.codes[part])
+        for part in rows.values()
+    )
+    if told := [_told(marker, label) for marker in markers(train, len(label.names))]:
+        warnings.warn(" ".join(told), UserWarning, stacklevel=2)
+    notes = [*table.notes, *notes, *done, *told]
+    name = Path(table.name).name if hub is None else hub
+    return Corpus(name, train, validation, test, label.names, private.names, None, tuple(notes))
+
+
+class Marker(NamedTuple):
+    """A token that alone tells one label from the others, with a balanced accuracy."""
+
+    token: str
+    label: int
+    accuracy: float
+
+
+def markers(texts: Texts, labels: int) -> list[Marker]:
+    """Find tokens that at least a fifth of the training texts have and that tell a label with 0.99 balanced accuracy.
+
+    Example:
+        >>> marked = Texts(("@ hi", "@ so", "hi", "so"), torch.tensor([1, 1, 0, 0]), torch.tensor([0, 1, 0, 1]))
+        >>> markers(marked, 2)
+        [Marker(token='@', label=1, accuracy=1.0)]
+    """
+    if not any(next(tokens(text), None) for text in texts.texts):
+        return []
+    counter = library("sklearn.feature_extraction.text", "fair-text").CountVectorizer(
+        analyzer=lambda text: list(islice(tokens(text), LENGTH)), binary=True
+    )
+    present = counter.fit_transform(texts.texts)  # N, tokens
+    frequent = np.flatnonzero(SHARE * len(texts) <= present.sum(0).A1)
+    member = np.eye(labels)[texts.y.numpy()]  # N, labels
+    inside = (present[:, frequent].T @ member) / np.maximum(1, member.sum(0))  # tokens, labels
+    outside = (present[:, frequent].T @ (1 - member)) / np.maximum(1, (1 - member).sum(0))
+    accuracy = (inside + 1 - outside) / 2
+    by_presence, best = accuracy, np.maximum(accuracy, 1 - accuracy)  # presence or absence as a sign
+    names = counter.get_feature_names_out()[frequent]
+    found = []
+    for token, both, presence in zip(names, best, by_presence, strict=True):
+        label = max(range(labels), key=lambda y: (both[y], presence[y], y))
+        found.append(Marker(str(token), label, float(both[label])))
+    return [marker for marker in found if marker.accuracy >= ACCURACY]
+
+
+def _told(marker: Marker, label: Classes) -> str:
+    token = marker.token[:WIDEST]
+    return (
+        f"the token {token!r} alone tells {label.said(marker.label)} with accuracy {marker.accuracy:.3f}: nothing else "
+        f"needs to be learned. Take it out with strip=({token!r},) (--strip {token})."
+    )
+
+
+def _stripped(texts: Sequence[str], strip: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Take tokens out of texts, and say out of how many."""
+    if not strip:
+        return list(texts), []
+    gone = frozenset(token.lower() for token in strip)
+    left = [without(text, gone) for text in texts]
+    changed = sum(new != old for new, old in zip(left, texts, strict=True))
+    return left, [f"took {', '.join(map(repr, strip))} out of {changed} of {len(left)} texts"]
+
+
+def _balanced(
+    table: TextTable, rows: SplitRows, label: Classes, private: Classes, seed: int
+) -> tuple[SplitRows, list[str]]:
+    """Cut every split to as many rows of each pair (y, s) as its rarest pair has, chosen by the seed."""
+    pairs, count = label.codes * len(private.names) + private.codes, len(label.names) * len(private.names)
+    level, notes = {}, []
+    for split, part in rows.items():
+        sizes = torch.bincount(pairs[part], minlength=count)  # (count,)
+        if not sizes.all():
+            y, s = divmod(int(sizes.argmin()), len(private.names))
+            raise ValueError(
+                f"{table.name}: {split} has no row with {label.said(y)} and {private.said(s)}, so it cannot be "
+                f"balanced; add such rows, drop a class, or leave out balance"
+            )
+        level[split] = part[drawn(pairs[part], sizes.min().expand(count), seed)]
+        notes.append(f"balanced {split}: {int(sizes.min())} rows in each of {count} cells, of {len(part)} rows in all")
+    return level, notes

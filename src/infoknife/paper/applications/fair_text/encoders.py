@@ -1,31 +1,45 @@
 """Encoders of texts: bags of pieces, the paper's recurrent network, a pretrained transformer."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, Self, final
+from collections.abc import Mapping, Sequence
+from typing import Any, final
 
 import torch
 from torch import Tensor, nn
 
-from infoknife.paper.applications.fair_text.pieces import Bags, Pieces
-from infoknife.paper.applications.fair_text.settings import Settings
-from infoknife.paper.applications.fair_text.vocabulary import PADDING, Vocabulary
+from infoknife.paper.applications.fair_text.settings import FairTextSettings
+from infoknife.paper.applications.fair_text.words import (
+    PADDING,
+    SPECIAL,
+    Bags,
+    bags,
+    frequent_pieces,
+    frequent_words,
+    word_codes,
+)
+from infoknife.paper.applications.pretrained import MINILM, encoder_of, tokenizer_of
 
-__all__ = ["ENCODERS", "BagEncoder", "Encoder", "GRUEncoder"]
+START = 0.1  # deviation of the embeddings of a bag before training
+LAYERS = 2  # of the GRU
+MINILM_WIDTH, LENGTH, BLOCK = 384, 64, 64  # of MiniLM: width, tokens of a text, texts that are read at once
 
-START = 0.1  # deviation of the embeddings before training
-LAYERS = 2
 
-
-class Encoder(nn.Module, ABC):
+class TextEncoder(nn.Module, ABC):
     """Features of texts. ``read`` turns texts into rows once; ``forward`` turns rows into features, again and again.
 
-    Attributes:
-        features: How many.
+    Args:
+        words: Those that have codes.
+        settings: Those of the run.
     """
 
-    features: int
+    def __init__(self, words: Sequence[str], settings: FairTextSettings) -> None:
+        super().__init__()
+        self.words, self.features = list(words), settings.features
+
+    @staticmethod
+    @abstractmethod
+    def words_of(texts: Sequence[str]) -> list[str]:
+        """Return the words that are to have codes, from the training texts."""
 
     @abstractmethod
     def read(self, texts: Sequence[str]) -> Any:
@@ -33,52 +47,37 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, rows: Any) -> Tensor:
-        """Give the features (N, features) of rows."""
-
-    @abstractmethod
-    def words(self) -> list[str]:
-        """Give the words that have codes, for a checkpoint."""
-
-    @classmethod
-    @abstractmethod
-    def of(cls, texts: Sequence[str], settings: Settings) -> Self:
-        """Make an encoder for texts like these, which are the training texts."""
-
-    @classmethod
-    @abstractmethod
-    def of_words(cls, words: list[str], settings: Settings) -> Self:
-        """Make the encoder anew whose words these are."""
+        """Return the features (N, features) of rows."""
 
 
 @final
-class BagEncoder(Encoder):
+class BagEncoder(TextEncoder):
     """A sum of learned embeddings of the pieces of a text, brought to unit size, and one linear layer.
 
-    Args:
-        known: The pieces.
-        embedding: Numbers of an embedding.
-        features: Numbers of the features.
-        dropout: Part of the pieces that are left out in training.
-
     Example:
-        >>> encoder = BagEncoder(Pieces(("so", "ok")), 8, 4, 0.5)
+        >>> encoder = BagEncoder(["so", "ok"], FairTextSettings(features=4))
         >>> encoder(encoder.read(["so ok", ""])).shape
         torch.Size([2, 4])
     """
 
-    def __init__(self, known: Pieces, embedding: int, features: int, dropout: float) -> None:
-        super().__init__()
-        self.known, self.features, self.dropout = known, features, dropout
-        self.embedding = nn.EmbeddingBag(len(known), embedding, mode="sum")
+    def __init__(self, words: Sequence[str], settings: FairTextSettings) -> None:
+        super().__init__(words, settings)
+        self.dropout = settings.word_dropout
+        self.embedding = nn.EmbeddingBag(1 + len(words), settings.embedding, mode="sum")
         nn.init.normal_(self.embedding.weight, std=START)
-        self.project = nn.Sequential(nn.LayerNorm(embedding), nn.Linear(embedding, features))
+        self.project = nn.Sequential(nn.LayerNorm(settings.embedding), nn.Linear(settings.embedding, settings.features))
+
+    @staticmethod
+    def words_of(texts: Sequence[str]) -> list[str]:
+        """Return frequent pieces."""
+        return frequent_pieces(texts)
 
     def read(self, texts: Sequence[str]) -> Bags:
         """Turn texts into bags of codes."""
-        return self.known.encode(texts)
+        return bags(self.words, texts)
 
     def forward(self, rows: Bags) -> Tensor:
-        """Give the features (N, features)."""
+        """Return the features; in training of a part of the pieces."""
         size = torch.repeat_interleave(rows.counts.sqrt(), rows.counts)
         weights = torch.rand_like(size) >= self.dropout if self.training else torch.ones_like(size)
         kept = 1 - self.dropout if self.training else 1.0
@@ -86,81 +85,93 @@ class BagEncoder(Encoder):
         features: Tensor = self.project(pooled)
         return features
 
-    def words(self) -> list[str]:
-        """Give the pieces."""
-        return list(self.known.known)
-
-    @classmethod
-    def of(cls, texts: Sequence[str], settings: Settings) -> Self:
-        """Take the pieces of the training texts."""
-        return cls.of_words(list(Pieces.of(texts).known), settings)
-
-    @classmethod
-    def of_words(cls, words: list[str], settings: Settings) -> Self:
-        """Make the encoder of these pieces."""
-        return cls(Pieces(tuple(words)), settings.embedding, settings.features, settings.word_dropout)
-
 
 @final
-class GRUEncoder(Encoder):
+class GRUEncoder(TextEncoder):
     """The paper's encoder: a bidirectional GRU of two layers; the features are both directions' last states.
 
-    Args:
-        vocabulary: The words.
-        embedding: Numbers of a word's embedding, and the GRU's input.
-        features: Numbers of the features, half of them from each direction.
-        dropout: Part of the numbers that are dropped on the way in and between the layers.
-
     Example:
-        >>> encoder = GRUEncoder(Vocabulary(("so", "ok")), 8, 4, 0.2)
+        >>> encoder = GRUEncoder(["so", "ok"], FairTextSettings(features=4))
         >>> encoder(encoder.read(["so ok", ""])).shape
         torch.Size([2, 4])
     """
 
-    def __init__(self, vocabulary: Vocabulary, embedding: int, features: int, dropout: float) -> None:
-        super().__init__()
-        if features % 2:
-            raise ValueError(f"features is {features}; expected an even number, half of them from each direction")
-        self.vocabulary, self.features = vocabulary, features
-        self.embedding = nn.Embedding(len(vocabulary), embedding, padding_idx=PADDING)
-        self.gru = nn.GRU(embedding, features // 2, LAYERS, batch_first=True, bidirectional=True, dropout=dropout)
+    def __init__(self, words: Sequence[str], settings: FairTextSettings) -> None:
+        super().__init__(words, settings)
+        width, dropout = settings.embedding, settings.dropout
+        self.embedding = nn.Embedding(SPECIAL + len(words), width, padding_idx=PADDING)
+        half = settings.features // 2
+        self.gru = nn.GRU(width, half, LAYERS, batch_first=True, bidirectional=True, dropout=dropout)
         self.drop = nn.Dropout(dropout)
+
+    @staticmethod
+    def words_of(texts: Sequence[str]) -> list[str]:
+        """Return frequent words."""
+        return frequent_words(texts)
 
     def read(self, texts: Sequence[str]) -> Tensor:
         """Turn texts into codes of words (N, L)."""
-        return self.vocabulary.encode(texts)
+        return word_codes(self.words, texts)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Give the features (N, features) of codes (N, L)."""
+        """Return the features of codes (N, L)."""
         lengths = (rows != PADDING).sum(1)
         embedded = self.drop(self.embedding(rows[:, : int(lengths.max())]))
         packed = nn.utils.rnn.pack_padded_sequence(embedded, lengths.cpu(), batch_first=True, enforce_sorted=False)
         _, states = self.gru(packed)  # 2 LAYERS, N, features / 2
         return torch.cat([states[-2], states[-1]], -1)
 
-    def words(self) -> list[str]:
-        """Give the vocabulary's words."""
-        return self.vocabulary.state()
 
-    @classmethod
-    def of(cls, texts: Sequence[str], settings: Settings) -> Self:
-        """Take the words of the training texts."""
-        return cls.of_words(Vocabulary.of(texts).state(), settings)
+@final
+class MiniLMEncoder(TextEncoder):
+    """The mean of MiniLM's last states (384 numbers), and one linear layer that is learned.
 
-    @classmethod
-    def of_words(cls, words: list[str], settings: Settings) -> Self:
-        """Make the encoder of these words."""
-        return cls(Vocabulary.of_state(words), settings.embedding, settings.features, settings.dropout)
+    Frozen, a text's 384 numbers are computed once, when it is read; fine-tuned, they are at every step, and the
+    transformer learns as well. The model is tuned for sentences, not a raw BERT.
+    """
+
+    def __init__(self, words: Sequence[str], settings: FairTextSettings) -> None:
+        super().__init__((), settings)
+        self.fine_tune = settings.fine_tune
+        self.tokenizer = tokenizer_of(MINILM)
+        self.transformer = encoder_of(MINILM).requires_grad_(self.fine_tune)
+        last = nn.Linear(MINILM_WIDTH, settings.features)
+        self.project = nn.Sequential(nn.LayerNorm(MINILM_WIDTH), nn.Dropout(settings.dropout), last)
+
+    @staticmethod
+    def words_of(texts: Sequence[str]) -> list[str]:
+        """Return nothing: the words are the package's."""
+        return []
+
+    def read(self, texts: Sequence[str]) -> Tensor:
+        """Turn texts into codes (N, 64) where the transformer learns, else into its 384 numbers (N, 384)."""
+        how: dict[str, Any] = {"padding": "max_length", "truncation": True, "max_length": LENGTH}
+        blocks = (list(texts[i : i + BLOCK]) for i in range(0, len(texts), BLOCK))
+        codes = torch.cat([self.tokenizer(block, **how, return_tensors="pt")["input_ids"] for block in blocks])
+        return codes if self.fine_tune else self._fixed(codes)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Return the features."""
+        features: Tensor = self.project(self._pooled(rows) if self.fine_tune else rows)
+        return features
+
+    @torch.no_grad()
+    def _fixed(self, codes: Tensor) -> Tensor:
+        was, _ = self.transformer.training, self.transformer.eval()
+        device = next(self.transformer.parameters()).device
+        order = (codes != self.tokenizer.pad_token_id).sum(1).argsort()  # texts of like length in one block
+        pooled = torch.cat([self._pooled(codes[rows].to(device)).cpu() for rows in order.split(BLOCK)])
+        self.transformer.train(was)
+        return pooled[order.argsort()]
+
+    def _pooled(self, codes: Tensor) -> Tensor:
+        mask = codes != self.tokenizer.pad_token_id
+        longest = int(mask.sum(1).max())
+        codes, mask = codes[:, :longest], mask[:, :longest]
+        states = self.transformer(input_ids=codes, attention_mask=mask.long()).last_hidden_state  # N L 384
+        weights = mask.unsqueeze(-1).to(states.dtype)
+        pooled: Tensor = (states * weights).sum(1) / weights.sum(1)
+        return pooled
 
 
-def _minilm() -> type[Encoder]:
-    from infoknife.paper.applications.fair_text.pretrained import (
-        MiniLMEncoder,
-    )  # loads nothing heavy before it is asked for
-
-    return MiniLMEncoder
-
-
-ENCODERS: Mapping[str, Callable[[], type[Encoder]]] = MappingProxyType(
-    {"bag": lambda: BagEncoder, "gru": lambda: GRUEncoder, "minilm": _minilm}
-)
+ENCODERS: Mapping[str, type[TextEncoder]] = {"bag": BagEncoder, "gru": GRUEncoder, "minilm": MiniLMEncoder}

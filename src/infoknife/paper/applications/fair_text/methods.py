@@ -6,45 +6,38 @@ from typing import final
 from torch import Tensor
 
 from infoknife import Regularizer, annealed, mi
-from infoknife.paper.applications.fair_text.settings import Settings
+from infoknife.paper.applications.fair_text.settings import FairTextSettings
 from infoknife.paper.applications.term import Term
-
-__all__ = ["Hidden", "Method", "Open", "make"]
 
 START = 0.1  # of the weight, where the multiplier of a limit begins: a limit that is not kept yet counts eleven times
 
 
-class Method(Term, ABC):
+class PrivacyTerm(Term, ABC):
     """A term for the loss of the encoder."""
 
     @abstractmethod
     def forward(self, z: Tensor, s: Tensor) -> Tensor:
-        """Give the term, a scalar.
-
-        Args:
-            z: Features (N, d).
-            s: Private classes (N,).
-        """
+        """Return the term, a scalar, of features z (N, d) and private classes s (N,)."""
 
     def measure(self, z: Tensor, s: Tensor) -> float | None:
-        """Give the information of features of other texts by the estimator as it is, in nats; None without one."""
+        """Return the information of features of other texts by the estimator as it is, in nats; None without one."""
         return None
 
 
 @final
-class Open(Method):
+class Unprotected(PrivacyTerm):
     """No term: what an encoder leaks that nobody keeps from it."""
 
     def forward(self, z: Tensor, s: Tensor) -> Tensor:
-        """Give zero."""
+        """Return zero."""
         return z.new_zeros(())
 
 
 @final
-class Hidden(Method):
+class Hidden(PrivacyTerm):
     r"""The term $\lambda I(\Phi(X); S)$ of ``eq:all_loss``, or one that keeps the information at most somewhere.
 
-    The estimator learns by Algorithm 1, a gradient step beside each of the encoder's; or it is fitted anew in closed
+    The estimator learns by Algorithm 1, a gradient step alongside each of the encoder's; or it is fitted anew in closed
     form at times, to features of a few thousand training texts, so that it never lags behind.
 
     Args:
@@ -52,9 +45,8 @@ class Hidden(Method):
         classes: Number of private classes.
     """
 
-    def __init__(self, settings: Settings, classes: int) -> None:
+    def __init__(self, settings: FairTextSettings, classes: int) -> None:
         super().__init__()
-        self.settings = settings
         weight: float | annealed = settings.weight
         if settings.at_most is not None:
             weight = START * settings.weight
@@ -65,21 +57,21 @@ class Hidden(Method):
             lr=settings.estimator_lr,
             weight=weight,
             at_most=settings.at_most,
-            warn=False,  # the record says it
+            warn=False,  # the results say it
             seed=settings.seed,
         )
 
     def forward(self, z: Tensor, s: Tensor) -> Tensor:
-        """Let the estimator learn, and give the term."""
+        """Let the estimator learn, and return the term."""
         self.regularizer.step(z, s)
         term: Tensor = self.regularizer(z, s)
         return term
 
     def measure(self, z: Tensor, s: Tensor) -> float | None:
-        """Give the estimate for rows z and s."""
+        """Return the estimate for rows z and s."""
         return self.regularizer.measure(z, s)
 
 
-def make(settings: Settings, classes: int) -> Method:
-    """Make the method that settings name, for so many private classes."""
-    return Open() if settings.method == "none" else Hidden(settings, classes)
+def privacy_term(settings: FairTextSettings, classes: int) -> PrivacyTerm:
+    """Make the term of a run, for so many private classes."""
+    return Unprotected() if settings.method == "none" else Hidden(settings, classes)

@@ -7,70 +7,62 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from infoknife.paper.applications.fair_text.encoders import ENCODERS, Encoder
-from infoknife.paper.applications.fair_text.settings import Settings
-
-__all__ = ["TextClassifier", "encoded", "quiet"]
+from infoknife.paper.applications.fair_text.encoders import ENCODERS
+from infoknife.paper.applications.fair_text.settings import FairTextSettings
 
 BLOCK = 1000  # rows that are encoded at once
 
 
 @final
 class TextClassifier(nn.Module):
-    r"""An encoder $\Phi$ and a head of two layers with LeakyReLU. Called with texts it gives logits of labels.
+    r"""An encoder $\Phi$ and a head of two layers with LeakyReLU. Called with texts it returns logits of labels.
 
     The features are $Z = \Phi(X) + \sigma \epsilon$ with standard noise $\epsilon$, in training and ever after: what is
     smaller than the noise is gone for good. Without noise, information counts a direction however little features vary
     in it, and to hide something an encoder would have to make it right in all of them.
 
     Args:
-        encoder: Of texts.
-        hidden: Width of the head.
+        words: Those that the encoder has codes for.
+        settings: Of the encoder, the head and the noise.
         labels: How many there are.
-        dropout: Part of the numbers that are dropped in the head.
-        noise: $\sigma$, the deviation of the noise.
 
     Example:
-        >>> model = TextClassifier.of(["so ok", "so so"], Settings(encoder="gru", features=4), labels=2).eval()
+        >>> settings = FairTextSettings(encoder="gru", features=4)
+        >>> model = TextClassifier.of(["so ok", "so so"], settings, labels=2).eval()
         >>> model(["ok", "unseen words", ""]).shape
         torch.Size([3, 2])
     """
 
-    def __init__(self, encoder: Encoder, hidden: int, labels: int, dropout: float, noise: float = 0.0) -> None:
+    def __init__(self, words: Sequence[str], settings: FairTextSettings, labels: int) -> None:
         super().__init__()
-        self.encoder, self.noise = encoder, noise
+        self.encoder, self.noise = ENCODERS[settings.encoder](words, settings), settings.noise
         self.head = nn.Sequential(
-            nn.Dropout(dropout),
-            nn.Linear(encoder.features, hidden),
+            nn.Dropout(settings.dropout),
+            nn.Linear(settings.features, settings.hidden),
             nn.LeakyReLU(),
-            nn.Dropout(dropout),
-            nn.Linear(hidden, labels),
+            nn.Dropout(settings.dropout),
+            nn.Linear(settings.hidden, labels),
         )
 
     @classmethod
-    def of(cls, texts: Sequence[str], settings: Settings, labels: int) -> "TextClassifier":
+    def of(cls, texts: Sequence[str], settings: FairTextSettings, labels: int) -> "TextClassifier":
         """Make a classifier for texts like these, the training texts."""
-        encoder = ENCODERS[settings.encoder]().of(texts, settings)
-        return cls(encoder, settings.hidden, labels, settings.dropout, settings.noise)
-
-    @classmethod
-    def of_words(cls, words: list[str], settings: Settings, labels: int) -> "TextClassifier":
-        """Make a classifier anew whose encoder has these words."""
-        encoder = ENCODERS[settings.encoder]().of_words(words, settings)
-        return cls(encoder, settings.hidden, labels, settings.dropout, settings.noise)
+        return cls(ENCODERS[settings.encoder].words_of(texts), settings, labels)
 
     def forward(self, texts: Sequence[str], seed: int | None = None) -> Tensor:
-        """Give the logits (N, labels) of texts; a seed makes the noise repeatable."""
+        """Return the logits (N, labels) of texts; a seed makes the noise repeatable."""
         logits: Tensor = self.head(self.features(texts, seed))
         return logits
 
     def features(self, texts: Sequence[str], seed: int | None = None) -> Tensor:
-        r"""Give $\Phi(x) + \sigma \epsilon$ (N, features) of texts; a seed makes the noise repeatable."""
+        r"""Return $\Phi(x) + \sigma \epsilon$ (N, features) of texts; a seed makes the noise repeatable."""
+        if isinstance(texts, str):
+            raise TypeError("texts is one string; expected a sequence of strings, such as [text]")
         rows = self.encoder.read(texts).to(next(self.parameters()).device)
         return self.noisy(rows, None if seed is None else torch.Generator().manual_seed(seed))
 
     def noisy(self, rows: Any, generator: torch.Generator | None = None) -> Tensor:
-        """Give the features (N, features) of rows that the encoder has read."""
+        """Return the features (N, features) of rows that the encoder has read."""
         z: Tensor = self.encoder(rows)
         if self.noise == 0:
             return z
@@ -89,7 +81,7 @@ def quiet(module: nn.Module) -> Iterator[None]:
 
 @torch.no_grad()
 def encoded(model: TextClassifier, rows: Any, seed: int = 0) -> Tensor:
-    """Give the features (N, features) of all rows, without dropout, with the noise of a seed."""
+    """Return the features (N, features) of all rows, without dropout, with the noise of a seed."""
     generator = torch.Generator().manual_seed(seed)
     with quiet(model):
         every = torch.arange(len(rows)).to(next(model.parameters()).device)

@@ -8,8 +8,6 @@ from torch import Tensor
 from infoknife.inputs import check_count, check_whole
 from infoknife.paper.applications.fair_text.corpus import Corpus, Texts
 
-__all__ = ["channel_information", "synthetic"]
-
 MOST = 50  # classes
 FILLERS, WORDS = 200, 20  # stems that are neutral; stems of the style, and of each topic
 MARKS, TOPICAL, SHORTEST, LONGEST = 2, 3, 4, 8  # words of style and topic in a text, and of neutral ones from .. to
@@ -58,7 +56,7 @@ def synthetic(
 
 
 def channel_information(classes: int, flip: float) -> float:
-    r"""Give the information between a uniform class and what a channel makes of it, in nats.
+    r"""Return the information between a uniform class and what a channel makes of it, in nats.
 
     .. math:: \log K - h(e) - e \log(K - 1), \quad h(e) = -e \log e - (1 - e) \log(1 - e)
 
@@ -125,6 +123,6 @@ def _text(topic: int, style: int, stems: list[str], generator: torch.Generator) 
 
 
 def _stems(n: int) -> list[str]:
-    """Give n different words of two syllables; a third one is the ending of a style."""
+    """Return n different words of two syllables; a third one is the ending of a style."""
     pairs = torch.randperm(len(SYLLABLES) ** 2, generator=torch.Generator().manual_seed(0))[:n]
     return [SYLLABLES[i // len(SYLLABLES)] + SYLLABLES[i % len(SYLLABLES)] for i in pairs.tolist()]

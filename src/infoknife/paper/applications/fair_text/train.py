@@ -1,64 +1,76 @@
-"""Training: the label's cross-entropy and the private attribute's information, Algorithm 1 or a fit in closed form."""
+"""Training: the label's cross-entropy and the private attribute's information; then an audit of held-out texts."""
 
-import copy
 import math
-import time
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from infoknife.paper.applications.checkpoint import read_checkpoint, write_checkpoint
-from infoknife.paper.applications.fair_text.corpus import Corpus, Texts
-from infoknife.paper.applications.fair_text.data import load_corpus
-from infoknife.paper.applications.fair_text.judge import accuracy, check_held_out, leak, write_audit
-from infoknife.paper.applications.fair_text.methods import make
+from infoknife import Audit, audit
+from infoknife.atomic import written_whole
+from infoknife.paper.applications.fair_text.corpus import Corpus, Texts, load_corpus
+from infoknife.paper.applications.fair_text.methods import privacy_term
 from infoknife.paper.applications.fair_text.model import TextClassifier, encoded, quiet
-from infoknife.paper.applications.fair_text.settings import Settings
-from infoknife.paper.applications.run import CHECKPOINT, Facts, Run, Tell, seeded
-from infoknife.paper.applications.schedules import SCHEDULES
+from infoknife.paper.applications.fair_text.settings import FairTextSettings
+from infoknife.paper.applications.fair_text.synthetic import synthetic
+from infoknife.paper.applications.run import (
+    SCHEDULES,
+    Facts,
+    OnProgress,
+    Run,
+    RunResult,
+    read_model,
+    seeded,
+    write_state,
+)
 
-__all__ = ["Learned", "check_corpus", "corpus_of", "learn", "load_model"]
-
-MODEL = "model.pt"
-CURVES = ("step", "main_accuracy", "information")
-MODULES = ("model", "kept", "method", "optimizer")
-MOVING = ("seconds", "curves", "best", "order")
-
-
-class Learned(NamedTuple):
-    """What a run gives: the model, numbers for tables, curves for figures."""
-
-    model: TextClassifier
-    results: dict[str, Any]
-    curves: dict[str, list[float]]
+MOST, FOLDS = 4000, 5  # held-out texts that are audited, and folds of the audit
 
 
-def corpus_of(settings: Settings, data: Path | str | None = None) -> Corpus:
-    """Load the corpus that settings name, from a file or folder of the user's, the hub, or out of nothing."""
+def corpus_of(settings: FairTextSettings, data: Path | str | None = None) -> Corpus:
+    """Load the corpus that settings name, from a file or folder of the user's, the hub, or out of nothing.
+
+    Raises:
+        ValueError: It cannot be used; also where a private class has too few held-out texts to be audited, which is
+            better said before training than after.
+    """
     if settings.columns is None:
-        return load_corpus(seed=settings.seed)
-    return load_corpus(settings.columns, data=data, hub=settings.hub, seed=settings.seed)
+        return synthetic(seed=settings.seed)
+    corpus = load_corpus(settings.columns, data=data, hub=settings.hub, seed=settings.seed)
+    check_held_out(corpus)
+    return corpus
 
 
-def check_corpus(settings: Settings, data: Path | str | None = None) -> None:
-    """Raise what would stop a run, before it begins: a missing file, a missing column, an empty class."""
-    if settings.columns is not None and settings.hub is None:
-        check_held_out(corpus_of(settings, data))
+def check_corpus(settings: FairTextSettings, data: Path | str | None = None) -> None:
+    """Raise what would stop a run, before it begins; what is on the hub is not downloaded for that."""
+    if settings.hub is None:
+        corpus_of(settings, data)
+
+
+def check_held_out(corpus: Corpus) -> None:
+    """Raise where a private class has too few held-out texts to be audited."""
+    held = torch.cat([corpus.validation.s, corpus.test.s])
+    for name, rows in zip(corpus.privates, torch.bincount(held, minlength=len(corpus.privates)).tolist(), strict=True):
+        if rows < FOLDS:
+            raise ValueError(
+                f"{corpus.name}: {rows} held-out texts are of the private class {name!r}; expected at least {FOLDS} in "
+                "validation and test together, so that the audit has one for each fold. Hold out more, or join classes"
+            )
 
 
 def learn(
-    settings: Settings,
+    settings: FairTextSettings,
     *,
     data: Path | str | None = None,
     folder: Path | None = None,
     device: str = "cpu",
-    tell: Tell | None = None,
+    on_progress: OnProgress | None = None,
     corpus: Corpus | None = None,
-) -> Learned:
+) -> RunResult:
     """Train an encoder for the label whose features say little of the private attribute (eq:all_loss).
 
     The audit's probes see features of validation and test texts alone, which the encoder was not trained on.
@@ -67,9 +79,10 @@ def learn(
         settings: What is run.
         data: The user's table, or a folder with it.
         folder: Where checkpoints are written, whole or not at all; a run that was killed goes on from there to the
-            same result. Model, held-out features and the audit's page are left there in the end.
+            same result. Settings, metrics, model, held-out features and pages are left there in the end.
         device: Where the networks are, as ``"cuda"``.
-        tell: Told of every step, and at every look of accuracy, information (nats) and the regularizer's health.
+        on_progress: Called after every step; after an evaluation with accuracy, information (nats) and the
+            regularizer's health.
         corpus: Instead of loading one.
 
     Raises:
@@ -79,88 +92,104 @@ def learn(
     corpus = corpus or corpus_of(settings, data)
     check_held_out(corpus)
     with seeded(settings.seed, device):
-        run = Learning(settings, corpus, device)
-        run.train(folder, tell)
-        return run.finish(folder)
+        return FairTextTrainer(settings, corpus, device).run(folder, on_progress)
 
 
 def load_model(folder: Path) -> TextClassifier:
     """Load the model that a run has left in its folder, ready to classify texts."""
-    state = read_checkpoint(folder / MODEL)
-    if state is None:
-        raise FileNotFoundError(f"there is no {folder / MODEL}; expected the folder of a run that has ended")
-    model = TextClassifier.of_words(state["words"], Settings.of(state["settings"]), len(state["labels"]))
+    state = read_model(folder)
+    model = TextClassifier(state["words"], FairTextSettings.of(state["settings"]), len(state["labels"]))
     model.load_state_dict(state["model"])
     return model.eval()
 
 
 @final
-class Learning(Run):
-    """A run on its way."""
+class FairTextTrainer(Run):
+    """A run of fair text."""
 
-    def __init__(self, settings: Settings, corpus: Corpus, device: str = "cpu") -> None:
-        super().__init__(settings, device, MODULES, MOVING)
+    MODULES = ("model", "kept", "method", "optimizer")
+    STATE = ("order",)
+    CURVES = ("step", "main_accuracy", "information")
+
+    def __init__(self, settings: FairTextSettings, corpus: Corpus, device: str = "cpu") -> None:
+        super().__init__(settings, corpus.digest, steps=settings.steps, every=settings.every, device=device)
         self.settings, self.corpus = settings, corpus
-        self.model = TextClassifier.of(corpus.train.texts, settings, len(corpus.labels)).to(self.device)
+        self.classifier = TextClassifier.of(corpus.train.texts, settings, len(corpus.labels)).to(self.device)
+        self.model = self.classifier
         self.rows = {name: self._read(getattr(corpus, name)) for name in ("train", "validation", "test")}
         self.y, self.s = corpus.train.y.to(self.device), corpus.train.s.to(self.device)
-        self.kept = _average(self.model, settings.average)
-        self.method = make(settings, len(corpus.privates)).to(self.device)
+        self.kept = _average(self.classifier, settings.average)
+        self.method = privacy_term(settings, len(corpus.privates)).to(self.device)
         moving = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizer = torch.optim.AdamW(moving, lr=settings.lr, weight_decay=settings.weight_decay, fused=True)
-        self.seconds, self.order = 0.0, torch.empty(0, dtype=torch.int64)
-        self.curves: dict[str, list[float]] = {name: [] for name in CURVES}
-        self.best: dict[str, Any] = {"information": math.inf, "step": 0}
+        self.rates = [settings.lr]
+        self.order = torch.empty(0, dtype=torch.int64)
 
-    def advance(self) -> None:
-        """Take one step of all."""
-        begin = time.perf_counter()
-        self.optimizer.param_groups[0]["lr"] = self._rate()
-        self.model.train()
+    def loss(self) -> Tensor:
+        """Return the loss of the next batch."""
         rows = self._batch()
-        loss = self._loss(self.rows["train"][rows], self.y[rows], self.s[rows])
-        if not math.isfinite(loss.item()):
-            raise FloatingPointError(f"the loss of step {self.step + 1} is {loss.item()}; a smaller lr may help")
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
+        texts, model = self.rows["train"][rows], self.classifier
+        z = model.noisy(texts)
+        loss = cross_entropy(model.head(z), self.y[rows])
+        if self.settings.clean and self.settings.method != "none":
+            with quiet(model.encoder):
+                z = model.noisy(texts)
+        term: Tensor = self.method(z, self.s[rows])
+        return loss + term
+
+    def update(self) -> None:
+        """Let the optimiser take a step, and the average follow."""
+        super().update()
         if isinstance(self.kept, AveragedModel):
             self.kept.update_parameters(self.model)
-        self.step += 1
-        self.seconds += time.perf_counter() - begin
 
-    def look(self) -> Facts:
-        """Judge the model on validation texts, and keep it if its information is the lowest so far."""
-        model, part = self._model(), self.corpus.validation
+    def rate(self) -> float:
+        """Return the part of the learning rate that this step has."""
+        settings = self.settings
+        warm = min(1.0, self.step / settings.warm_up) if settings.warm_up else 1.0
+        return warm * SCHEDULES[settings.schedule](self.step / settings.steps)
+
+    def judged(self) -> TextClassifier:
+        """Return the running average, where there is one."""
+        model = self.kept.module if isinstance(self.kept, AveragedModel) else self.kept
+        assert isinstance(model, TextClassifier)
+        return model
+
+    def evaluate(self) -> Facts:
+        """Judge the model on validation texts."""
+        model, part = self.judged(), self.corpus.validation
         z = encoded(model, self.rows["validation"])
-        information = self.method.measure(z, part.s.to(self.device))
-        information = math.inf if information is not None and not math.isfinite(information) else information
-        facts = {
+        measured = self.method.measure(z, part.s.to(self.device))
+        self.measured = math.inf if measured is not None and not math.isfinite(measured) else measured
+        return {
             "main_accuracy": accuracy(model, z, part.y.to(self.device)),
             "information": self.method.information() or 0.0,
+            **self.method.health(),
         }
-        for name, value in {"step": self.step, **facts}.items():
-            self.curves[name].append(float(value))
-        if self._better(information):
-            state = copy.deepcopy(model.state_dict())
-            self.best = {"information": information, "step": self.step, "model": state}
-        return facts | self.method.health()
 
-    def finish(self, folder: Path | None) -> Learned:
+    def selection(self, facts: Facts) -> float | None:
+        """Return the step, so that the last is kept, or how low the information of validation texts is."""
+        if self.settings.select == "last" or self.measured is None:
+            return float(self.step)
+        settled = self.step > self.settings.warm_up or self.step == self.steps
+        return -self.measured if settled else None
+
+    def finish(self) -> dict[str, Any]:
         """Judge the chosen model on test texts, and audit what its features tell."""
-        model = self._model()
-        model.load_state_dict(self.best["model"])
-        model.eval()
-        held = [getattr(self.corpus, name) for name in ("validation", "test")]
-        z, test = (encoded(model, self.rows[name], seed).cpu() for seed, name in enumerate(("validation", "test")))
-        z, s, y = torch.cat([z, test]), torch.cat([part.s for part in held]), torch.cat([part.y for part in held])
-        found, numbers = leak(z, s, self.corpus, self.settings.seed)
-        counts = torch.bincount(held[1].y)
+        self.restore()
+        model, (validation, test) = self.judged(), (self.corpus.validation, self.corpus.test)
+        z, z_test = (encoded(model, self.rows[name], seed).cpu() for seed, name in enumerate(("validation", "test")))
+        self.held_out = {
+            **{"z": torch.cat([z, z_test]), "s": torch.cat([validation.s, test.s])},
+            "y": torch.cat([validation.y, test.y]),
+        }
+        self.audit = _audited(self.held_out["z"], self.held_out["s"], self.corpus, self.settings.seed)
+        counts = torch.bincount(test.y)
         results = {
-            "main_accuracy": accuracy(model.cpu(), test, held[1].y),
+            "main_accuracy": accuracy(model.cpu(), z_test, test.y),
             "majority": (counts.max() / counts.sum()).item(),
-            "validation_accuracy": accuracy(model, z[: len(held[0])], held[0].y),
-            **numbers,
+            "validation_accuracy": accuracy(model, z, validation.y),
+            **_leak(self.audit, min(MOST, len(z) + len(z_test))),
             "truth": self.corpus.information,
             "best_step": self.best["step"],
             "seconds_per_step": self.seconds / self.settings.steps,
@@ -171,51 +200,64 @@ class Learning(Run):
         }
         if (information := self.method.information()) is not None:
             results["information"] = information
-        if folder is not None:
-            about = {"words": model.encoder.words(), "settings": self.settings.arguments()}
-            write_checkpoint(folder / MODEL, {**about, "labels": results["labels"], "model": model.state_dict()})
-            write_audit(folder, found, z, s, y)
-            (folder / CHECKPOINT).unlink(missing_ok=True)
-        return Learned(model, results, self.curves)
+        return results
+
+    def save_model(self, folder: Path) -> None:
+        """Leave the model, the audit's page, and the features for whoever wants to look at them; no text."""
+        model = self.judged()
+        about = {
+            "words": model.encoder.words,
+            "settings": self.settings.arguments(),
+            "labels": list(self.corpus.labels),
+        }
+        write_state(folder / "model.pt", {**about, "model": model.state_dict()})
+        with written_whole(folder / "audit.html") as file:
+            file.write(self.audit.to_html().encode())
+        with written_whole(folder / "features.npz") as file:
+            z, s, y = (self.held_out[name].numpy() for name in "zsy")
+            np.savez_compressed(file, z=z, s=s, y=y)
 
     def _read(self, part: Texts) -> Any:
-        return self.model.encoder.read(part.texts).to(self.device)
-
-    def _model(self) -> TextClassifier:
-        """The model that is judged: the running average, where there is one."""
-        model = self.kept.module if isinstance(self.kept, AveragedModel) else self.kept
-        assert isinstance(model, TextClassifier)
-        return model
-
-    def _better(self, information: float | None) -> bool:
-        """Whether the model of now is to be kept."""
-        if self.settings.select == "last" or information is None:
-            return self.step == self.settings.steps
-        settled = self.step > self.settings.warm_up or self.step == self.settings.steps
-        return settled and (information < self.best["information"] or "model" not in self.best)
-
-    def _rate(self) -> float:
-        settings = self.settings
-        warm = min(1.0, (self.step + 1) / settings.warm_up) if settings.warm_up else 1.0
-        return settings.lr * warm * SCHEDULES[settings.schedule]((self.step + 1) / settings.steps)
+        return self.classifier.encoder.read(part.texts).to(self.device)
 
     def _batch(self) -> Tensor:
-        """Numbers of training texts: all of them in random order, then again."""
+        """Return numbers of training texts: all of them in random order, then again."""
         size = min(self.settings.batch_size, len(self.y))
         if len(self.order) < size:
             self.order = torch.randperm(len(self.y), generator=self.generator)
         rows, self.order = self.order[:size], self.order[size:]
         return rows.to(self.device)
 
-    def _loss(self, rows: Any, y: Tensor, s: Tensor) -> Tensor:
-        z = self.model.noisy(rows)
-        loss = cross_entropy(self.model.head(z), y)
-        if self.settings.clean and self.settings.method != "none":
-            with quiet(self.model.encoder):
-                z = self.model.noisy(rows)
-        return loss + self.method(z, s)
+
+@torch.no_grad()
+def accuracy(model: TextClassifier, z: Tensor, y: Tensor) -> float:
+    """Return the part of features z (N, d) whose label y (N,) the head finds."""
+    with quiet(model):
+        return (model.head(z).argmax(1) == y).double().mean().item()
 
 
 def _average(model: TextClassifier, momentum: float) -> TextClassifier | AveragedModel:
     """A running average of a model; the model itself where there is no momentum."""
     return AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(momentum)) if momentum else model
+
+
+def _audited(z: Tensor, s: Tensor, corpus: Corpus, seed: int) -> Audit:
+    """Audit features z (N, d) of texts that the encoder was not trained on, or some thousands of them."""
+    rows = torch.randperm(len(z), generator=torch.Generator().manual_seed(seed))[:MOST].sort().values
+    privates = np.array(corpus.privates)[s[rows].numpy()]
+    return audit(z[rows].numpy(), privates, folds=FOLDS, seed=seed, names=("the private attribute", "the label"))
+
+
+def _leak(found: Audit, rows: int) -> dict[str, Any]:
+    """Return the numbers of an audit of so many rows."""
+    return {
+        "private_accuracy": found.strongest.balanced_accuracy,
+        "private_chance": found.chance,
+        "probe": found.strongest.name,
+        "probes": {probe.name: probe.balanced_accuracy for probe in found.probes},
+        "leak": found.information.value,
+        "leak_stderr": found.information.stderr,
+        "leak_interval": list(found.interval()),
+        "private_entropy": found.entropy,
+        "held_out": rows,
+    }

@@ -2,14 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from infoknife.paper.applications.ib_text.data import load_pairs
-from infoknife.paper.applications.ib_text.pairs import PairData, Pairs
-from infoknife.paper.applications.ib_text.settings import METHODS, PRESETS, Settings
-from infoknife.paper.applications.ib_text.tasks import TASKS, Columns
+from infoknife.paper.applications.ib_text.data import TASKS, PairColumns, PairData, Pairs, load_pairs, task_key
+from infoknife.paper.applications.ib_text.settings import METHODS, PRESETS, BottleneckSettings
 
 if TYPE_CHECKING:
     from infoknife.paper.applications.ib_text.model import Bottleneck, BottleneckConfig, BottleneckOutput
-    from infoknife.paper.applications.ib_text.train import Tuned, data_of, load_model, tune
+    from infoknife.paper.applications.ib_text.train import data_of, load_model, tune
 
 __all__ = [
     "METHODS",
@@ -18,21 +16,18 @@ __all__ = [
     "Bottleneck",
     "BottleneckConfig",
     "BottleneckOutput",
-    "Columns",
+    "BottleneckSettings",
+    "PairColumns",
     "PairData",
     "Pairs",
-    "Settings",
-    "Tuned",
     "data_of",
     "load_model",
     "load_pairs",
+    "task_key",
     "tune",
 ]
 
-LATER = {
-    "model": ("Bottleneck", "BottleneckConfig", "BottleneckOutput"),
-    "train": ("Tuned", "data_of", "load_model", "tune"),
-}
+LATER = {"model": ("Bottleneck", "BottleneckConfig", "BottleneckOutput"), "train": ("data_of", "load_model", "tune")}
 
 
 def __getattr__(name: str) -> Any:

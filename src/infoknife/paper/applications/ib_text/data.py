@@ -1,30 +1,221 @@
-"""Texts with a class or a value: the tasks of GLUE, and tables of one's own."""
+"""One or two texts a row, with a class or a value: the paper's tasks of GLUE, and tables of one's own."""
 
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf, isfinite, nan
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from infoknife.inputs import check_whole
-from infoknife.paper.applications.ib_text.labels import classes, unlabelled, values
-from infoknife.paper.applications.ib_text.pairs import PairData, Pairs
-from infoknife.paper.applications.ib_text.tasks import GLUE, Columns, Task, key, own_task, task_named
-from infoknife.paper.applications.tables import (
+from infoknife.inputs import check_count, check_whole
+from infoknife.paper.applications.settings import digest
+from infoknife.paper.applications.texts import (
     SPLITS,
-    Rows,
-    Table,
-    check_every_split,
-    read_hub,
-    read_table,
+    Classes,
+    Request,
+    TextTable,
+    check_names,
+    coded,
+    drawn,
+    listed,
+    read_source,
+    shown,
     split_rows,
 )
-from infoknife.paper.applications.tables.table import listed
 
-__all__ = ["load_pairs"]
+GLUE = "nyu-mll/glue"  # the hub's repository
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pairs:
+    """The rows of one split. Its ``repr`` does not show the texts: they may be personal.
+
+    Args:
+        first: N texts, in the order of the file.
+        second: N texts that go with them, or None.
+        y: Codes of the class, int64 (N,), or values, float32 (N,).
+
+    Example:
+        >>> Pairs(("so", "no"), None, torch.tensor([0, 1]))
+        Pairs(2 rows)
+    """
+
+    first: tuple[str, ...]
+    second: tuple[str, ...] | None
+    y: Tensor
+
+    def __post_init__(self) -> None:
+        for name, column in (("second", self.second), ("y", self.y)):
+            if column is not None and len(column) != len(self.first):
+                raise ValueError(f"{name} has {len(column)} rows; expected {len(self.first)}, as first has")
+
+    def __len__(self) -> int:
+        """Rows."""
+        return len(self.first)
+
+    def __repr__(self) -> str:
+        return f"Pairs({len(self)} rows)"
+
+    def take(self, rows: Tensor) -> "Pairs":
+        """Return some rows by their numbers, int64 (n,)."""
+        places = rows.tolist()
+        first = tuple(self.first[row] for row in places)
+        second = None if self.second is None else tuple(self.second[row] for row in places)
+        return Pairs(first, second, self.y[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class PairData:
+    """The splits of one task.
+
+    Args:
+        name: What it is called.
+        train: For learning.
+        validation: For choosing.
+        test: For judging, where there are labelled rows for it.
+        labels: The name of class 0, 1, ...; None where y is a value.
+        metrics: What it is judged by, of ``metrics.METRICS``.
+        notes: What was left out or done, in plain words.
+    """
+
+    name: str
+    train: Pairs
+    validation: Pairs
+    test: Pairs | None
+    labels: tuple[str, ...] | None
+    metrics: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def regression(self) -> bool:
+        """Whether y is a value."""
+        return self.labels is None
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells these pairs from others."""
+        splits = [part for part in (self.train, self.validation, self.test) if part is not None]
+        return digest([self.labels, self.metrics], *(x for part in splits for x in ([part.first, part.second], part.y)))
+
+    def cut(self, train_size: int, seed: int) -> "PairData":
+        """Keep a random part of train, with the classes in proportion and one row of each at least.
+
+        Args:
+            train_size: Rows to keep, two a class at least.
+            seed: Of the rows; the same seed gives the same ones.
+
+        Example:
+            >>> train = Pairs(("a", "b", "c", "d", "e", "f"), None, torch.tensor([0, 0, 0, 0, 1, 1]))
+            >>> PairData("tiny", train, train, None, ("no", "yes"), ("accuracy",)).cut(4, seed=0).train.y
+            tensor([0, 0, 0, 1])
+        """
+        train_size, rows = check_count("train_size", train_size), len(self.train)
+        least = 2 * len(self.labels or ("all",))
+        if not least <= train_size <= rows:
+            raise ValueError(
+                f"train_size is {train_size}; expected at least {least}, two a class, and at most {rows}, the rows of "
+                f"{self.name}'s train"
+            )
+        groups = torch.zeros(rows, dtype=torch.int64) if self.labels is None else self.train.y
+        kept = drawn(groups, _shares(groups.bincount(), train_size), check_whole("seed", seed))
+        note = f"cut train to {train_size} of {rows} rows, seed {seed}"
+        return replace(self, train=self.train.take(kept), notes=(*self.notes, note))
+
+
+@dataclass(frozen=True)
+class PairColumns:
+    """Which columns of a table are what.
+
+    Args:
+        label: The column Y to learn.
+        first: The column of texts.
+        second: The column of texts that go with them, or None where there is one text a row.
+        split: The column that says train, validation or test. A table may be without it.
+        regression: Whether Y is a value, not a class.
+
+    Example:
+        >>> PairColumns("mood", first="tweet", second=None).request.needed
+        {'first': 'tweet', 'label': 'mood'}
+    """
+
+    label: str
+    first: str = "sentence1"
+    second: str | None = "sentence2"
+    split: str = "split"
+    regression: bool = False
+
+    def __post_init__(self) -> None:
+        check_names({"label": self.label} | self._texts | {"split": self.split})
+
+    @property
+    def request(self) -> Request:
+        """What is asked of a table: the split may be missing if it goes by its default name."""
+        columns = self._texts | {"label": self.label, "split": self.split}
+        said = "the text and the label" if self.second is None else "the two texts and the label"
+        return Request(columns, said, tuple(self._texts), ("split",) if self.split == PairColumns.split else ())
+
+    @property
+    def _texts(self) -> dict[str, str]:
+        return {"first": self.first} | ({} if self.second is None else {"second": self.second})
+
+
+CORRELATIONS = ("pearson", "spearman")
+
+
+@dataclass(frozen=True)
+class TextTask:
+    """What is learned from a table, and how that is judged.
+
+    Args:
+        columns: Which columns of the table are what.
+        metrics: What it is judged by, of ``metrics.METRICS``.
+        labels: The names of class 0, 1, ...; None where Y is a value, or the classes are those that the table has.
+        span: The least and the greatest value.
+        glue: What GLUE's files and the hub call it; empty for a task of one's own.
+    """
+
+    columns: PairColumns
+    metrics: tuple[str, ...]
+    labels: tuple[str, ...] | None = None
+    span: tuple[float, float] = (-inf, inf)
+    glue: str = ""
+
+    @classmethod
+    def own(cls, columns: PairColumns) -> "TextTask":
+        """Return the task of a table of one's own."""
+        return cls(columns, CORRELATIONS if columns.regression else ("accuracy", "f1"))
+
+    @property
+    def request(self) -> Request:
+        """What is asked of a table. In one of GLUE a column ``task``, where it is there, tells its rows from others."""
+        asked = self.columns.request
+        if not self.glue:
+            return asked
+        return replace(asked, columns={**asked.columns, "task": "task"}, optional=(*asked.optional, "task"))
+
+
+# A file says 0 and 1. The hub numbers the classes of RTE the other way round, but it has their names.
+PARAPHRASE, ENTAILMENT = ("not_equivalent", "equivalent"), ("not_entailment", "entailment")
+TASKS = {
+    "mrpc": TextTask(PairColumns("label"), ("f1", "accuracy"), PARAPHRASE, glue="mrpc"),
+    "stsb": TextTask(PairColumns("label", regression=True), CORRELATIONS, span=(0.0, 5.0), glue="stsb"),
+    "rte": TextTask(PairColumns("label"), ("accuracy",), ENTAILMENT, glue="rte"),
+}
+
+
+def task_key(name: str) -> str:
+    """Return a task's name as ``TASKS`` has it; capitals and hyphens do not matter.
+
+    Example:
+        >>> task_key(" STS-B")
+        'stsb'
+    """
+    return name.strip().lower().replace("-", "").replace("_", "")
 
 
 def load_pairs(
-    task: str | Columns, *, data: Path | str | None = None, hub: str | None = None, seed: int = 0
+    task: str | PairColumns, *, data: Path | str | None = None, hub: str | None = None, seed: int = 0
 ) -> PairData:
     r"""Load the texts and labels of a task.
 
@@ -34,54 +225,51 @@ def load_pairs(
     Args:
         task: A task of GLUE, of ``TASKS``, or the columns of a table of one's own. Its classes are the label's
             different values, sorted: numbers by size, others by letter; or with ``regression`` its values are numbers.
-        data: A table, or a folder with one that has these columns; see ``tables.read_table``. Where a table of GLUE
+        data: A table, or a folder with one that has these columns; see ``texts.read_table``. Where a table of GLUE
             has a column ``task``, the rows of the task are used.
-        hub: Instead, a repository of the Hugging Face hub; see ``tables.read_hub``. ``"nyu-mll/glue"`` has all tasks.
+        hub: Instead, a repository of the Hugging Face hub; see ``texts.read_hub``. ``"nyu-mll/glue"`` has all tasks.
         seed: Of the rows that are held out.
 
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "tiny.csv"
         >>> _ = path.write_text("split,mood,text\ntrain,good,so\ntrain,bad,no\ndev,good,oh\n")
-        >>> found = load_pairs(Columns("mood", first="text", second=None), data=path)
+        >>> found = load_pairs(PairColumns("mood", first="text", second=None), data=path)
         >>> found.labels, found.train, found.test, found.metrics
         (('bad', 'good'), Pairs(2 rows), None, ('accuracy', 'f1'))
     """
     seed = check_whole("seed", seed)
-    chosen = own_task(task) if isinstance(task, Columns) else task_named(task)
-    if data is not None and hub is None:
-        table = read_table(Path(data), chosen.request)
-        name = Path(table.name).name
-    elif hub is not None and data is None:
-        table = read_hub(f"{GLUE}:{chosen.glue}" if chosen.glue and hub == GLUE else hub, chosen.request)
-        name = table.name
-    else:
+    if isinstance(task, str) and task_key(task) not in TASKS:
+        raise ValueError(f"task is {task!r}; expected one of {', '.join(TASKS)}, or 'own' with your columns")
+    chosen = TASKS[task_key(task)] if isinstance(task, str) else TextTask.own(task)
+    table = read_source(chosen.request, data, f"{GLUE}:{chosen.glue}" if chosen.glue and hub == GLUE else hub)
+    name = chosen.glue or (Path(table.name).name if hub is None else table.name)
+    table = _labelled(_of_task(table, chosen), chosen)
+    texts = [table.cells[role] for role in ("first", "second") if role in table.cells]
+    empty = table.count_empty([not any(map(str.strip, row)) for row in zip(*texts, strict=True)], "--first, --second")
+    found = None if chosen.columns.regression else _classes(table, chosen)
+    y = _values(table, chosen) if found is None else found.codes
+    rows, done = split_rows(table, torch.zeros(len(y), dtype=torch.int64) if found is None else y, seed, tested=False)
+    if found is not None:
+        found.check_every_split(table, {"train": rows["train"]})
+    if not len(rows["validation"]):
         raise ValueError(
-            f"data is {str(data)!r} and hub is {hub!r}; expected one of them: a file or folder (--data PATH), or a "
-            f"repository of the Hugging Face hub (--hub {GLUE if chosen.glue else 'NAME'})"
+            f"{table.name}: of {len(table)} rows none is left for validation; expected some. Add rows, or a column "
+            f"that says the split (--split)"
         )
-    return _pair_data(chosen.glue or name, _of_task(table, chosen), chosen, seed)
-
-
-def _pair_data(name: str, table: Table, task: Task, seed: int) -> PairData:
-    if not len(table):
-        raise ValueError(f"{table.name}: has no rows; expected texts below the columns' names")
-    table = _labelled(table, task)
-    empty = _empty(table)
-    y, labels, rows, done = _split(table, task, seed)
-    second = table.cells.get("second")
-    every = Pairs(tuple(table.cells["first"]), None if second is None else tuple(second), y)
-    train, validation, test = (every.take(rows[split]) for split in ("train", "validation", "test"))
+    every = Pairs(tuple(texts[0]), tuple(texts[1]) if len(texts) > 1 else None, y)
+    train, validation, test = (every.take(part) for part in rows.values())
+    labels = None if found is None else found.names
     notes = (*table.notes, *empty, *done)
-    return PairData(name, train, validation, test if len(test) else None, labels, task.metrics, notes)
+    return PairData(name, train, validation, test if len(test) else None, labels, chosen.metrics, notes)
 
 
-def _of_task(table: Table, task: Task) -> Table:
+def _of_task(table: TextTable, task: TextTask) -> TextTable:
     """Keep the rows of a task, where a column says of which task they are."""
-    if "task" not in table.cells or not len(table):
+    if "task" not in table.cells:
         return table
     names = table.cells["task"]
-    rows = [row for row, name in enumerate(names) if key(name) == task.glue]
+    rows = [row for row, name in enumerate(names) if task_key(name) == task.glue]
     if not rows:
         raise ValueError(
             f"{table.name}: has no rows of the task {task.glue!r}; its column 'task' has {listed(sorted(set(names)))}. "
@@ -90,41 +278,63 @@ def _of_task(table: Table, task: Task) -> Table:
     return table.only(rows)
 
 
-def _labelled(table: Table, task: Task) -> Table:
-    """Leave test out where none of its rows has a label."""
+def _labelled(table: TextTable, task: TextTask) -> TextTable:
+    """Leave test out where none of its rows has a label: it is empty or, in GLUE's own tables, -1."""
     splits = [SPLITS.get(split.strip().lower()) for split in table.cells.get("split", [])]
     test = [row for row, split in enumerate(splits) if split == "test"]
-    if not test or not all(unlabelled(table.cells["label"][row], task) for row in test):
+    cells = [table.cells["label"][row] for row in test]
+    if not test or any(cell.strip() and not (task.glue and _number(cell) == -1) for cell in cells):
         return table
     rest = [row for row, split in enumerate(splits) if split != "test"]
     return table.only(rest, f"left out test: its {len(test)} rows have no labels")
 
 
-def _empty(table: Table) -> list[str]:
-    """Count rows without any text; not all may be such."""
-    texts = [table.cells[role] for role in ("first", "second") if role in table.cells]
-    count = sum(not any(map(str.strip, row)) for row in zip(*texts, strict=True))
-    if count == len(table):
-        raise ValueError(
-            f"{table.name}: all {count} texts are empty; expected words. Name the columns of the texts (--first, "
-            f"--second)"
-        )
-    return [f"{count} of {len(table)} rows have no text at all; they are kept"] if count else []
+def _classes(table: TextTable, task: TextTask) -> Classes:
+    """Return the classes that the task names, there by name or number, or else those that the table has."""
+    cells, column = table.cells["label"], task.columns.label
+    if task.labels is None:
+        return coded(table, column, cells)
+    code = {name: i for i, name in enumerate(task.labels)}
+    codes = [code.get(cell.strip(), _number(cell)) for cell in cells]
+    for row, found in enumerate(codes):
+        if found not in code.values():
+            raise _wrong(table, row, column, " or ".join(f"{i} ({name})" for name, i in code.items()))
+    return Classes(column, task.labels, torch.tensor(codes).long())
 
 
-def _split(table: Table, task: Task, seed: int) -> tuple[Tensor, tuple[str, ...] | None, Rows, list[str]]:
-    """Give y (N,), the names of its classes, the rows of each split, and what was done."""
-    if task.columns.regression:
-        y, labels = values(table, task), None
-        rows, done = split_rows(table, torch.zeros(len(y), dtype=torch.int64), seed, tested=False)
-    else:
-        found = classes(table, task)
-        y, labels = found.codes, found.classes
-        rows, done = split_rows(table, y, seed, tested=False)
-        check_every_split(table, found, {"train": rows["train"]})
-    if not len(rows["validation"]):
-        raise ValueError(
-            f"{table.name}: of {len(table)} rows none is left for validation; expected some. Add rows, or a column "
-            f"that says the split (--split)"
-        )
-    return y, labels, rows, done
+def _values(table: TextTable, task: TextTask) -> Tensor:
+    """Return values, float32 (N,), that are finite and in the task's span."""
+    numbers = torch.tensor([_number(cell) for cell in table.cells["label"]], dtype=torch.float64)
+    low, high = task.span
+    fits = (numbers >= low) & (numbers <= high) & numbers.float().isfinite()  # what is too large for float32 is not
+    if not fits.all():
+        span = f" of {low:g} to {high:g}" if isfinite(high) else ""
+        raise _wrong(table, int(fits.long().argmin()), task.columns.label, f"a number{span}")
+    if (numbers == numbers[0]).all():
+        raise ValueError(f"{table.name}: {task.columns.label!r} is the same in all rows; expected different values")
+    return numbers.float()
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return nan
+
+
+def _wrong(table: TextTable, row: int, column: str, expected: str) -> ValueError:
+    return ValueError(
+        f"{table.name}: {table.where(row)}: {column!r} is {shown(table.cells['label'][row].strip())}; expected "
+        f"{expected}. Correct or drop such rows, or name the column of the labels (--label)"
+    )
+
+
+def _shares(sizes: Tensor, total: int) -> Tensor:
+    """Share a total among groups in proportion to their sizes (G,), at least one each, by the largest remainders."""
+    quota = total * sizes.double() / sizes.sum()
+    shares = quota.long().clamp(min=1).minimum(sizes)
+    while shares.sum() < total:
+        shares[(quota - shares).argmax()] += 1
+    while shares.sum() > total:  # rare groups were given more than their share: the largest ones pay
+        shares[shares.argmax()] -= 1
+    return shares

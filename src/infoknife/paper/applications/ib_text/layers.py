@@ -7,27 +7,20 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = ["freeze", "lower_states", "splits", "upper_only"]
-
-CLOSE = 1e-4  # of states that must be the same
+TOLERANCE = 1e-4  # of states that must be the same
 
 
-class Given(nn.Module):
-    """In place of the embeddings: gives back what is given."""
+class PassThrough(nn.Module):
+    """In place of the embeddings: returns what is given."""
 
     def forward(self, codes: Any = None, inputs_embeds: Tensor | None = None, *_: Any, **__: Any) -> Tensor:
-        """Give back ``inputs_embeds``, by name or as the second argument."""
+        """Return ``inputs_embeds``, by name or as the second argument."""
         assert inputs_embeds is not None
         return inputs_embeds
 
 
 def freeze(encoder: nn.Module, layers: int) -> None:
-    """Let the embeddings and all but the uppermost layers stay as they are.
-
-    Args:
-        encoder: Of Hugging Face's kind, with its layers in one list.
-        layers: How many learn.
-    """
+    """Let the embeddings and all but the uppermost layers of an encoder of Hugging Face's kind stay as they are."""
     holder, name = _list_of_layers(encoder)
     whole = getattr(holder, name)
     if layers > len(whole):
@@ -43,7 +36,7 @@ def upper_only(encoder: nn.Module, layers: int) -> Iterator[None]:
     holder, name = _list_of_layers(encoder)
     whole, embeddings = getattr(holder, name), encoder.embeddings
     setattr(holder, name, whole[len(whole) - layers :])
-    encoder.embeddings = Given()
+    encoder.embeddings = PassThrough()
     try:
         yield
     finally:
@@ -53,7 +46,7 @@ def upper_only(encoder: nn.Module, layers: int) -> Iterator[None]:
 
 @torch.no_grad()
 def lower_states(encoder: nn.Module, layers: int, **inputs: Tensor) -> Tensor:
-    """Give the states (N, L, H) that the uppermost layers take."""
+    """Return the states (N, L, H) that the uppermost layers take."""
     holder, name = _list_of_layers(encoder)
     whole = getattr(holder, name)
     setattr(holder, name, whole[: len(whole) - layers])
@@ -75,7 +68,7 @@ def splits(encoder: nn.Module, layers: int) -> bool:
         states = lower_states(encoder, layers, **inputs)
         with upper_only(encoder, layers):
             found = encoder(inputs_embeds=states, attention_mask=inputs["attention_mask"]).last_hidden_state
-        return torch.allclose(found[:, :2], encoder(**inputs).last_hidden_state[:, :2], atol=CLOSE)
+        return torch.allclose(found[:, :2], encoder(**inputs).last_hidden_state[:, :2], atol=TOLERANCE)
     except (AssertionError, AttributeError, RuntimeError, TypeError, ValueError):  # it has no such parts
         return False
     finally:

@@ -8,21 +8,14 @@ from torch import Tensor
 from infoknife import Regularizer, mi
 from infoknife.paper.applications.term import Term
 
-__all__ = ["CLOSED", "Compression", "Terms"]
-
 CLOSED = ("vub", "knife", "doe")  # estimators that know the posterior's entropy; the others see pairs (z, features)
 
 
 class Terms(NamedTuple):
-    """What a batch adds to the loss.
+    """What a batch adds to the loss."""
 
-    Args:
-        information: The estimate of I(Z; X) in nats; its gradient reaches the encoder alone.
-        estimator: The estimator's own loss; its gradient reaches the estimator alone.
-    """
-
-    information: Tensor
-    estimator: Tensor
+    information: Tensor  # the estimate of I(Z; X) in nats; its gradient reaches the encoder alone
+    estimator: Tensor  # the estimator's own loss; its gradient reaches the estimator alone
 
 
 @final
@@ -57,7 +50,7 @@ class Compression(Term):
         self.regularizer = Regularizer(estimator, mode="joint", warn=False, seed=seed)
 
     def forward(self, z: Tensor, posterior: Tensor, features: Tensor) -> Terms:
-        """Give the terms of a batch.
+        """Return the terms of a batch.
 
         Args:
             z: One sample of each posterior (N, K).
@@ -69,7 +62,7 @@ class Compression(Term):
         return Terms(information, self.regularizer.loss(z, s))
 
     def parameter_groups(self, lr: float | None) -> list[dict[str, Any]]:
-        """Give the estimator's parameters for an optimiser, with the rate that suits them if none is given."""
+        """Return the estimator's parameters for an optimiser, with the rate that suits them if none is given."""
         estimator: Any = self.regularizer.estimator
         groups: list[dict[str, Any]] = estimator.parameter_groups(estimator.rate if lr is None else lr)
         return [group for group in groups if group["params"]]

@@ -1,15 +1,15 @@
 """How good predictions are: GLUE's metrics, and calibration."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from infoknife.inputs import check_count, class_codes, matrix, one_of
 from infoknife.paper.applications.optional import library
 
-__all__ = ["METRICS", "calibration_error", "scores"]
+Metric = Callable[[np.ndarray, np.ndarray], float]
 
 
 def scores(names: Sequence[str], outputs: Tensor, y: Tensor) -> dict[str, float]:
@@ -25,18 +25,23 @@ def scores(names: Sequence[str], outputs: Tensor, y: Tensor) -> dict[str, float]
         >>> scores(("accuracy", "f1"), torch.tensor([[0.0, 1.0], [2.0, 1.0], [0.0, 3.0]]), torch.tensor([1, 0, 0]))
         {'accuracy': 0.666..., 'f1': 0.666...}
     """
-    outputs = matrix(outputs, "outputs").detach().double().cpu()
+    outputs, y = matrix(outputs, "outputs").detach().double().cpu(), y.detach().cpu()
+    values, rows = outputs.shape[1] == 1, len(outputs)
     for name in names:
         one_of("metric", name, tuple(METRICS))
-        if (outputs.shape[1] == 1) != (name in CORRELATIONS):
+        if values != (name in CORRELATIONS):
             expected = "(N, 1), a value a row" if name in CORRELATIONS else "(N, C), logits of two classes or more"
             raise ValueError(f"outputs has shape {tuple(outputs.shape)}; {name} expects {expected}")
-    truth = _truth(outputs, y.detach().cpu())
-    return {name: METRICS[name](outputs, truth) for name in names}
+    if values:
+        truth, found = matrix(y, "y", dim=1, rows=rows)[:, 0].double(), outputs[:, 0]
+    else:
+        truth, found = class_codes(y, "y", classes=outputs.shape[1], rows=rows), outputs.argmax(1)
+    how = METRICS if outputs.shape[1] <= 2 else {**METRICS, "f1": _macro_f1}
+    return {name: float(how[name](truth.numpy(), found.numpy())) for name in names}
 
 
 def calibration_error(probabilities: Tensor, y: Tensor, bins: int = 15) -> float:
-    r"""Give the expected calibration error of the most probable class.
+    r"""Return the expected calibration error of the most probable class.
 
     With the rows in bins $B_b$ of equal width by the probability p of that class,
 
@@ -65,44 +70,27 @@ def calibration_error(probabilities: Tensor, y: Tensor, bins: int = 15) -> float
     return torch.zeros(bins, dtype=torch.float64).index_add(0, b, gap).abs().sum().item() / len(p)
 
 
-def _truth(outputs: Tensor, y: Tensor) -> Tensor:
-    if outputs.shape[1] > 1:
-        return class_codes(y, "y", classes=outputs.shape[1], rows=len(outputs))
-    return matrix(y, "y", dim=1, rows=len(outputs))[:, 0].double()
+def _accuracy(y: np.ndarray, found: np.ndarray) -> float:
+    return float(library("sklearn.metrics", "ib-text").accuracy_score(y, found))
 
 
-def _accuracy(outputs: Tensor, y: Tensor) -> float:
-    return float(_judge().accuracy_score(y.numpy(), outputs.argmax(1).numpy()))
+def _f1(y: np.ndarray, found: np.ndarray, average: str = "binary") -> float:
+    return float(library("sklearn.metrics", "ib-text").f1_score(y, found, average=average, zero_division=0))
 
 
-def _f1(outputs: Tensor, y: Tensor) -> float:
-    average = "binary" if outputs.shape[1] == 2 else "macro"
-    return float(_judge().f1_score(y.numpy(), outputs.argmax(1).numpy(), average=average, zero_division=0))
+def _macro_f1(y: np.ndarray, found: np.ndarray) -> float:
+    return _f1(y, found, "macro")
 
 
-def _pearson(outputs: Tensor, y: Tensor) -> float:
-    return _correlation("pearsonr", outputs[:, 0], y)
+def _correlation(function: str) -> Metric:
+    def correlation(y: np.ndarray, found: np.ndarray) -> float:
+        if (found == found[0]).all() or (y == y[0]).all():
+            return 0.0
+        pair = found - found[0], y - y[0]  # a large mean would hide small differences
+        return float(getattr(library("scipy.stats"), function)(*pair).statistic)
+
+    return correlation
 
 
-def _spearman(outputs: Tensor, y: Tensor) -> float:
-    return _correlation("spearmanr", outputs[:, 0], y)
-
-
-def _correlation(function: str, x: Tensor, y: Tensor) -> float:
-    if bool((x == x[0]).all()) or bool((y == y[0]).all()):
-        return 0.0
-    x, y = x - x[0], y - y[0]  # a large mean would hide small differences
-    return float(getattr(library("scipy.stats"), function)(x.numpy(), y.numpy()).statistic)
-
-
-def _judge() -> Any:
-    return library("sklearn.metrics", "ib-text")
-
-
-CORRELATIONS = ("pearson", "spearman")
-METRICS: dict[str, Callable[[Tensor, Tensor], float]] = {
-    "accuracy": _accuracy,
-    "f1": _f1,
-    "pearson": _pearson,
-    "spearman": _spearman,
-}
+CORRELATIONS = {"pearson": _correlation("pearsonr"), "spearman": _correlation("spearmanr")}
+METRICS: Mapping[str, Metric] = {"accuracy": _accuracy, "f1": _f1, **CORRELATIONS}

@@ -16,9 +16,7 @@ from infoknife.paper.applications.ib_text.layers import freeze, upper_only
 from infoknife.paper.applications.ib_text.methods import Compression
 from infoknife.paper.applications.pretrained import encoder_of, located
 
-__all__ = ["Bottleneck", "BottleneckConfig", "BottleneckOutput"]
-
-LEAST, MOST = -12.0, 4.0  # of the log-variances
+LOWEST, HIGHEST = -12.0, 4.0  # of the log-variances
 
 
 @final
@@ -169,7 +167,7 @@ class Bottleneck(PreTrainedModel):
         if self.plain:
             logits = self.head(features)
             return BottleneckOutput(self._task_loss(logits[None], labels), self._in_units(logits))
-        mean, log_variance = self.mean(features), self.log_variance(features).clamp(LEAST, MOST)
+        mean, log_variance = self.mean(features), self.log_variance(features).clamp(LOWEST, HIGHEST)
         if not self.training:
             logits = self.head(mean)
             return BottleneckOutput(self._task_loss(logits[None], labels), self._in_units(logits), mean, log_variance)
@@ -190,7 +188,7 @@ class Bottleneck(PreTrainedModel):
         states: Tensor | None = None,
         segments: Tensor | None = None,
     ) -> Tensor:
-        """Give the features (N, H), or (N, 3 H) of a pair."""
+        """Return the features (N, H), or (N, 3 H) of a pair."""
         if states is not None:
             with upper_only(self.encoder, self.config.layers):
                 found = self.encoder(inputs_embeds=states, attention_mask=attention_mask).last_hidden_state
@@ -217,7 +215,7 @@ class Bottleneck(PreTrainedModel):
         return mean + (0.5 * log_variance).exp() * noise
 
     def values(self, z: Tensor) -> Tensor:
-        """Give logits (N, C), or values (N, 1) in the units of the targets, of z (N, K)."""
+        """Return logits (N, C), or values (N, 1) in the units of the targets, of z (N, K)."""
         return self._in_units(self.head(z))
 
     @property
@@ -226,7 +224,7 @@ class Bottleneck(PreTrainedModel):
         return bool(self.config.problem_type == "regression")
 
     def parameter_groups(self, lr: float, head_lr: float, estimator_lr: float | None = None) -> list[dict[str, Any]]:
-        """Give what learns for an optimiser: the encoder, what is new, and the estimator."""
+        """Return what learns for an optimiser: the encoder, what is new, and the estimator."""
         groups = [] if self.plain else self.compression.parameter_groups(estimator_lr)
         others = {id(parameter) for group in groups for parameter in group["params"]}
         encoder = [parameter for parameter in self.encoder.parameters() if parameter.requires_grad]

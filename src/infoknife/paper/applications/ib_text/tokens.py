@@ -7,27 +7,19 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from infoknife.paper.applications.ib_text.data import Pairs
 from infoknife.paper.applications.ib_text.layers import lower_states
-from infoknife.paper.applications.ib_text.pairs import Pairs
-
-__all__ = ["Rows", "batches", "read", "remembered"]
 
 BLOCK = 64  # rows that are read at once
 SORTED = 8  # batches that are cut from rows sorted by length
 
 
-class Rows(NamedTuple):
-    """Pairs of texts, ready for the model.
+class TokenRows(NamedTuple):
+    """Pairs of texts, ready for the model."""
 
-    Args:
-        columns: By the names that the model takes, a tensor (L, ...) for each pair.
-        y: Their labels.
-        truncated: Pairs that were longer than the model takes.
-    """
-
-    columns: dict[str, list[Tensor]]
-    y: Tensor
-    truncated: int
+    columns: dict[str, list[Tensor]]  # by the names that the model takes, a tensor (L, ...) for each pair
+    y: Tensor  # their labels
+    truncated: int  # pairs that were longer than the model takes
 
     @property
     def lengths(self) -> Tensor:
@@ -35,7 +27,7 @@ class Rows(NamedTuple):
         return torch.tensor([len(tokens) for tokens in next(iter(self.columns.values()))])
 
     def batch(self, rows: Tensor, device: torch.device) -> dict[str, Tensor]:
-        """Give some rows, filled up to the length of the longest, with their mask."""
+        """Return some rows, filled up to the length of the longest, with their mask."""
         chosen = {name: [column[row] for row in rows.tolist()] for name, column in self.columns.items()}
         filled = {name: pad_sequence(column, batch_first=True).to(device) for name, column in chosen.items()}
         lengths = torch.tensor([len(tokens) for tokens in next(iter(chosen.values()))], device=device)
@@ -43,14 +35,8 @@ class Rows(NamedTuple):
         return filled | {"attention_mask": (torch.arange(width, device=device) < lengths[:, None]).long()}
 
 
-def read(pairs: Pairs, tokenizer: Any, length: int) -> Rows:
-    """Turn texts into tokens; what is longer than the model takes is cut, and counted.
-
-    Args:
-        pairs: The texts.
-        tokenizer: Of the encoder.
-        length: The most tokens of a pair.
-    """
+def read(pairs: Pairs, tokenizer: Any, length: int) -> TokenRows:
+    """Turn texts into tokens, at most ``length`` of a pair; what is longer is cut, and counted."""
     texts = (list(pairs.first), *(() if pairs.second is None else (list(pairs.second),)))
     whole = tokenizer(*texts, add_special_tokens=True, truncation=False, verbose=False)["input_ids"]
     found = tokenizer(*texts, truncation=True, max_length=length)
@@ -58,11 +44,11 @@ def read(pairs: Pairs, tokenizer: Any, length: int) -> Rows:
         name: [torch.tensor(row) for row in found[name]] for name in ("input_ids", "token_type_ids") if name in found
     }
     columns["segments"] = [_segments(found.sequence_ids(row)) for row in range(len(pairs))]
-    return Rows(columns, pairs.y, sum(len(row) > length for row in whole))
+    return TokenRows(columns, pairs.y, sum(len(row) > length for row in whole))
 
 
 @torch.no_grad()
-def remembered(rows: Rows, encoder: Any, layers: int, device: torch.device) -> Rows:
+def remembered(rows: TokenRows, encoder: Any, layers: int, device: torch.device) -> TokenRows:
     """Put in place of the tokens what the lower layers, which do not learn, make of them."""
     was, _ = encoder.training, encoder.eval()
     states: list[Tensor] = [torch.empty(0)] * len(rows.y)
@@ -78,13 +64,7 @@ def remembered(rows: Rows, encoder: Any, layers: int, device: torch.device) -> R
 
 
 def batches(lengths: Tensor, size: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Cut the rows of an epoch into random batches of like length, in random order.
-
-    Args:
-        lengths: Tokens of each row, (N,).
-        size: Rows of a batch; the last ones may be smaller.
-        generator: Of the order.
-    """
+    """Cut rows of so many tokens (N,) into random batches of like length, in random order; the last may be smaller."""
     order = torch.randperm(len(lengths), generator=generator)
     blocks = [block[lengths[block].argsort(stable=True)] for block in order.split(SORTED * size)]
     parts = [part for block in blocks for part in block.split(size)]

@@ -18,11 +18,11 @@ QUICK = {"channels": 16, "size": 16, "steps": 100, "batch_size": 32, "every": 50
 
 def run(arguments: Arguments, desk: Desk) -> Outcome:
     """Train one pair with one method; a trial that was killed goes on from its checkpoint."""
-    from infoknife.paper.applications.domain_adaptation import Settings, adapt
+    from infoknife.paper.applications.domain_adaptation import AdaptationSettings, adapt
 
-    settings = Settings.of(arguments)
+    settings = AdaptationSettings.of(arguments)
     source, target = _pair(settings.source, settings.target, desk.data, settings.size)
-    adapted = adapt(settings, source, target, folder=desk.folder, tell=desk.tell, device=desk.device)
+    adapted = adapt(settings, source, target, folder=desk.folder, on_progress=desk.tell, device=desk.device)
     return Outcome(adapted.results, adapted.curves)
 
 
@@ -41,23 +41,23 @@ def _pair(source: str, target: str, folder: Path | None, size: int) -> Any:
 
 
 def _trials(preset: str, seeds: int = SEEDS) -> Iterator[Arguments]:
-    from infoknife.paper.applications.domain_adaptation import METHODS, Settings
+    from infoknife.paper.applications.domain_adaptation import METHODS, AdaptationSettings
 
     for seed in range(seeds):
         for source, target in PAIRS:
             for method in METHODS:
-                yield Settings.preset(preset, source, target, method, seed).arguments()
+                yield AdaptationSettings.preset(preset, source, target, method, seed).arguments()
 
 
 def _networks(preset: str) -> Iterator[Arguments]:
     """The four configurations of each MI network, on the pair whose validation images chose among them."""
-    from infoknife.paper.applications.domain_adaptation import METHODS, Settings
+    from infoknife.paper.applications.domain_adaptation import METHODS, AdaptationSettings
 
     sizes: dict[str, Any] = {} if preset == "paper" else QUICK
     for method in (name for name in METHODS if name not in {"source-only", "dann"}):
         for activation, layer_norm in itertools.product(("relu", "tanh"), (False, True)):
             options = {"activation": activation, "layer_norm": layer_norm}
-            yield Settings.preset("paper", *PAIRS[0], method, estimator=options, **sizes).arguments()
+            yield AdaptationSettings.preset("paper", *PAIRS[0], method, estimator=options, **sizes).arguments()
 
 
 NETWORKS = Experiment(

@@ -21,18 +21,18 @@ QUICK: Mapping[str, Sequence[float]] = {"synthetic": (0.1, 1.0)}  # needs no dat
 
 def run(arguments: Arguments, desk: Desk) -> Outcome:
     """Train one method with one weight; a trial that was killed goes on from its checkpoint."""
-    from infoknife.paper.applications.fair_text import Settings, learn
+    from infoknife.paper.applications.fair_text import FairTextSettings, learn
 
-    settings = Settings.of(arguments)
-    learned = learn(settings, data=desk.data, folder=desk.folder, device=desk.device, tell=desk.tell)
+    settings = FairTextSettings.of(arguments)
+    learned = learn(settings, data=desk.data, folder=desk.folder, device=desk.device, on_progress=desk.tell)
     return Outcome(learned.results, learned.curves)
 
 
 def check(arguments: Arguments, data: Path | None) -> None:
     """Raise where the texts of a trial cannot be used; a corpus is looked at once."""
-    from infoknife.paper.applications.fair_text import Settings
+    from infoknife.paper.applications.fair_text import FairTextSettings
 
-    _check(Settings.of({name: arguments[name] for name in CORPUS if name in arguments}), data)
+    _check(FairTextSettings.of({name: arguments[name] for name in CORPUS if name in arguments}), data)
 
 
 @lru_cache
@@ -44,14 +44,14 @@ def _check(settings: Any, data: Path | None) -> None:
 
 def _trials(preset: str, corpora: Mapping[str, Sequence[float]], seeds: int) -> Iterator[Arguments]:
     """Every method with every weight, and training without a regularizer once, corpus by corpus."""
-    from infoknife.paper.applications.fair_text import METHODS, Settings
+    from infoknife.paper.applications.fair_text import METHODS, FairTextSettings
 
     for seed in range(seeds):
         for corpus, weights in corpora.items():
-            yield Settings.preset(preset, corpus, "none", seed, weight=0.0).arguments()
+            yield FairTextSettings.preset(preset, corpus, "none", seed, weight=0.0).arguments()
             for method in (name for name in METHODS if name != "none"):
                 for weight in weights:
-                    yield Settings.preset(preset, corpus, method, seed, weight=weight).arguments()
+                    yield FairTextSettings.preset(preset, corpus, method, seed, weight=weight).arguments()
 
 
 FIG4 = Experiment(

@@ -23,18 +23,18 @@ CPU = {None: 3, 500: 5}  # training pairs, all or so many, and seeds
 
 def run(arguments: Arguments, desk: Desk) -> Outcome:
     """Fine-tune with one method; a trial that was killed goes on from its checkpoint."""
-    from infoknife.paper.applications.ib_text import Settings, tune
+    from infoknife.paper.applications.ib_text import BottleneckSettings, tune
 
-    settings = _sourced(Settings.of(arguments), desk.data)
-    tuned = tune(settings, data=desk.data, folder=desk.folder, device=desk.device, tell=desk.tell)
+    settings = _sourced(BottleneckSettings.of(arguments), desk.data)
+    tuned = tune(settings, data=desk.data, folder=desk.folder, device=desk.device, on_progress=desk.tell)
     return Outcome(tuned.results, {name: curve for name, curve in tuned.curves.items() if _known(curve)})
 
 
 def check(arguments: Arguments, data: Path | None) -> None:
     """Raise where pairs or encoder of a trial cannot be used; each is looked at once."""
-    from infoknife.paper.applications.ib_text import Settings
+    from infoknife.paper.applications.ib_text import BottleneckSettings
 
-    settings = Settings.of({name: arguments[name] for name in PAIRS if name in arguments})
+    settings = BottleneckSettings.of({name: arguments[name] for name in PAIRS if name in arguments})
     _check_pairs(_sourced(settings, data), data)
     _check_encoder(str(arguments.get("encoder", settings.encoder)))
 
@@ -72,34 +72,34 @@ def _known(curve: Sequence[float]) -> bool:
 
 def _paper() -> Iterator[Arguments]:
     """Every method with every K and lambda, and cross-entropy alone once, task by task."""
-    from infoknife.paper.applications.ib_text import METHODS, Settings
+    from infoknife.paper.applications.ib_text import METHODS, BottleneckSettings
 
     for seed in range(SEEDS):
         for dim in DIMENSIONS:
             for task in GLUE:
                 if dim == DIMENSIONS[0]:
-                    yield Settings.preset("paper", task, "none", seed).arguments()
+                    yield BottleneckSettings.preset("paper", task, "none", seed).arguments()
                 for method in (name for name in METHODS if name != "none"):
                     for weight in WEIGHTS:
                         changes = {"bottleneck": dim, "weight": weight}
-                        yield Settings.preset("paper", task, method, seed, **changes).arguments()
+                        yield BottleneckSettings.preset("paper", task, method, seed, **changes).arguments()
 
 
 def _cpu() -> Iterator[Arguments]:
     """Every method on all pairs, and on few."""
-    from infoknife.paper.applications.ib_text import METHODS, Settings
+    from infoknife.paper.applications.ib_text import METHODS, BottleneckSettings
 
     for seed in range(max(CPU.values())):
         for size in (size for size, seeds in CPU.items() if seed < seeds):
             for task in GLUE:
                 for method in METHODS:
-                    yield Settings.preset("cpu", task, method, seed, train_size=size).arguments()
+                    yield BottleneckSettings.preset("cpu", task, method, seed, train_size=size).arguments()
 
 
 def _quick() -> Iterator[Arguments]:
-    from infoknife.paper.applications.ib_text import Settings
+    from infoknife.paper.applications.ib_text import BottleneckSettings
 
-    yield from (Settings.preset("quick", "mrpc", method).arguments() for method in ("none", "knife"))
+    yield from (BottleneckSettings.preset("quick", "mrpc", method).arguments() for method in ("none", "knife"))
 
 
 TABLE2 = Experiment(
