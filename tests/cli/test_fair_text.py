@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from infoknife.cli import app
 from infoknife.paper.applications import fair_text
 from infoknife.paper.applications.fair_text import Learned, Settings
-from infoknife.paper.experiments import read_records
+from infoknife.paper.engine import read_records
 from tests.paper.applications.fair_text.tables import SECRET, cells, write
 
 RESULTS = {

@@ -13,8 +13,8 @@ from infoknife.cli import app
 from infoknife.paper.applications import ib_text, pretrained
 from infoknife.paper.applications.ib_text import Settings
 from infoknife.paper.applications.ib_text.train import Tuned
-from infoknife.paper.experiments import read_records
-from infoknife.paper.experiments.paper import ib_text as table2
+from infoknife.paper.engine import read_records
+from infoknife.paper.experiments import table2
 from tests.paper.applications.ib_text.sentences import SECRET, pairs, write
 
 RESULTS: dict[str, Any] = {

@@ -9,7 +9,7 @@ from infoknife.cli.messages import fail
 from infoknife.cli.training import run_in_sight
 
 if TYPE_CHECKING:
-    from infoknife.paper.experiments import Trial
+    from infoknife.paper.engine import Trial
 
 __all__ = ["domain_adaptation"]
 
@@ -70,10 +70,10 @@ def domain_adaptation(
 
 def _trial(preset: str, source: str, target: str, method: str, seed: int, changes: dict[str, Any]) -> "Trial":
     from infoknife.paper.applications.domain_adaptation import Settings
-    from infoknife.paper.experiments import Trial
+    from infoknife.paper.experiments import get
 
     try:
         settings = Settings.preset(preset, source, target, method, seed, **changes)
     except ValueError as error:
         raise fail(COMMAND, str(error)) from None
-    return Trial(EXPERIMENT, preset, settings.arguments())
+    return get(EXPERIMENT).trial(preset, settings.arguments())

@@ -12,7 +12,7 @@ from infoknife.cli.messages import fail
 from infoknife.cli.training import run_in_sight
 
 if TYPE_CHECKING:
-    from infoknife.paper.experiments import Trial
+    from infoknife.paper.engine import Trial
 
 __all__ = ["fair_text"]
 
@@ -124,7 +124,7 @@ def _wrong(corpus: str | None, given: Mapping[str, Any], data: Path | None, hub:
 def _trial(preset: str, corpus: str, method: str, seed: int, data: Path | None, changes: dict[str, Any]) -> "Trial":
     """The run; where it is the user's own table, what is in it is part of what the run is."""
     from infoknife.paper.applications.fair_text import Settings
-    from infoknife.paper.experiments import Trial
+    from infoknife.paper.experiments import get
 
     try:
         settings = Settings.preset(preset, corpus, method, seed, **changes)
@@ -132,7 +132,7 @@ def _trial(preset: str, corpus: str, method: str, seed: int, data: Path | None, 
         table = identity(data) if corpus == "own" and columns is not None and data is not None else {}
     except (ValueError, TypeError, OSError) as error:
         raise fail(COMMAND, str(error)) from None
-    return Trial(EXPERIMENT, preset, settings.arguments() | table)
+    return get(EXPERIMENT).trial(preset, settings.arguments() | table)
 
 
 def _say(results: Mapping[str, Any], title: str, out: Path, folder: Path) -> None:

@@ -12,7 +12,7 @@ from infoknife.cli.messages import fail
 from infoknife.cli.training import run_in_sight
 
 if TYPE_CHECKING:
-    from infoknife.paper.experiments import Trial
+    from infoknife.paper.engine import Trial
 
 __all__ = ["ib_text"]
 
@@ -136,14 +136,14 @@ def _trial(
     """The run; where it is the user's own table, what is in it is part of what the run is."""
     from infoknife.paper.applications.ib_text import Settings
     from infoknife.paper.applications.ib_text.tasks import key
-    from infoknife.paper.experiments import Trial
+    from infoknife.paper.experiments import get
 
     settings = Settings.preset(preset, "own" if task is None else key(task), method, seed, **changes)
     gone: dict[str, Any] = dict.fromkeys(absent)
     settings = replace(settings, **gone)  # a preset's value goes, and none takes its place
     columns = settings.columns  # which says what is wrong with their names
     table = identity(data) if columns is not None and data is not None else {}
-    return Trial(EXPERIMENT, preset, settings.arguments() | table)
+    return get(EXPERIMENT).trial(preset, settings.arguments() | table)
 
 
 def _say(results: Mapping[str, Any], title: str, out: Path, folder: Path, test: bool) -> None:

@@ -14,7 +14,7 @@ from infoknife.cli.messages import cannot_write, fail
 from infoknife.cli.trials import check_data, check_device
 
 if TYPE_CHECKING:
-    from infoknife.paper.experiments import Trial
+    from infoknife.paper.engine import Trial
 
 __all__ = ["run_in_sight"]
 
@@ -40,8 +40,8 @@ def run_in_sight(
         threads: Of torch; 0 for one on every core.
         tensorboard: Whether curves go to ``tensorboard`` in the trial's folder.
     """
-    from infoknife.paper.experiments import Store
-    from infoknife.paper.experiments.runner import run_trial
+    from infoknife.paper.engine import Store
+    from infoknife.paper.engine.runner import run_trial
 
     check_data(command, [trial], data)
     check_device(command, device)
@@ -53,7 +53,7 @@ def run_in_sight(
             typer.echo(f"infoknife {command}: this run is on record in {store.folder(trial)}", err=True)
         with _bar(trial) as show, _board(command, store.folder(trial) if tensorboard else None) as write:
             threads = threads or os.cpu_count() or 1
-            _, fate = run_trial(trial, store, data=data, device=device, threads=threads, tell=_both(show, write))
+            _, fate = run_trial(trial, store, data=data, device=device, threads=threads, on_progress=_both(show, write))
     except KeyboardInterrupt:
         typer.echo(f"infoknife {command}: stopped; the same command goes on from the last checkpoint", err=True)
         raise typer.Exit(130) from None
@@ -82,7 +82,8 @@ def _bar(trial: "Trial") -> Iterator[Tell]:
     with Progress(
         *columns, TextColumn("{task.fields[note]}"), console=Console(stderr=True), redirect_stdout=False
     ) as progress:
-        bar = progress.add_task(trial.title.removeprefix(f"{trial.experiment} "), total=trial.steps, note="")
+        total = trial.arguments.get("steps") or 100 * trial.arguments["epochs"]  # it reports hundredths of epochs
+        bar = progress.add_task(trial.title.removeprefix(f"{trial.experiment.name} "), total=total, note="")
 
         def show(step: int, facts: Facts) -> None:
             progress.update(bar, completed=step)
