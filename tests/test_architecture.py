@@ -51,6 +51,7 @@ MAY_IMPORT = {
     },
     "scikit_learn": {"torch", "numpy", "measure", "inputs"},
     "leakage": {"torch", "numpy", "measure", "files", "inputs"},
+    "pictures": {"rich"},
     "paper": {
         "torch",
         "numpy",
@@ -62,6 +63,7 @@ MAY_IMPORT = {
         "files",
         "inputs",
         "atomic",
+        "pictures",
         "_version",
         PUBLIC,
     },
