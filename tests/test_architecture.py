@@ -23,7 +23,6 @@ MAY_IMPORT = {
     "theory": set[str](),
     "atomic": set[str](),
     "files": {"numpy"},
-    "pictures": {"numpy", "files", "atomic"},
     "inputs": {"torch", "numpy"},
     "kernels": {"torch", "inputs"},
     "mixtures": {"torch", "kernels"},
@@ -51,6 +50,7 @@ MAY_IMPORT = {
     },
     "scikit_learn": {"torch", "numpy", "measure", "inputs"},
     "leakage": {"torch", "numpy", "measure", "files", "inputs"},
+    "pictures": {"numpy", "rich", "files", "atomic"},
     "paper": {
         "torch",
         "numpy",
@@ -62,6 +62,7 @@ MAY_IMPORT = {
         "files",
         "inputs",
         "atomic",
+        "pictures",
         "_version",
         PUBLIC,
     },

@@ -179,7 +179,7 @@ def test_guide_to_infinity(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_guide_to_experiments(capsys: pytest.CaptureFixture[str]) -> None:
     run_all(GUIDE / "experiments.md")
-    assert capsys.readouterr().out.strip() == "[10, 64]"
+    assert capsys.readouterr().out.split("\n") == ["[10, 64]", "3", ""]
 
 
 def test_guide_to_the_regularizer() -> None:

@@ -13,9 +13,10 @@ import typer
 from typer.testing import CliRunner, Result
 
 from infoknife.cli.reproduce import reproduce
-from infoknife.paper.experiments import Outcome, Store, Trial, read_records, select
-from infoknife.paper.experiments.trial import Arguments, Watch
-from tests.paper.experiments.tiny import fail, install, succeed, tiny
+from infoknife.paper.engine import Outcome, Store, Trial, read_records
+from infoknife.paper.engine.trial import Arguments, OnStep
+from infoknife.paper.experiments import select
+from tests.paper.engine.tiny import fail, install, succeed, tiny
 
 app = typer.Typer()
 app.command()(reproduce)
@@ -95,7 +96,7 @@ def test_our_numbers_are_printed_beside_the_papers(tmp_path: Path) -> None:
         (["table1", "--seeds", "some"], ["some", "0-9"]),
         (["fig4", "--weights", "some"], ["weights is 'some'", "0.1,1"]),
         (["fig4", "--corpora", "imdb"], ["corpus is 'imdb'", "dial-mention"]),
-        (["table1", "--corpora", "dial-mention"], ["corpora are given, and table1 has none"]),
+        (["table1", "--corpora", "dial-mention"], ["corpus is chosen, and table1 has none"]),
     ],
 )
 def test_bad_input_lists_what_exists(tmp_path: Path, arguments: list[str], words: list[str]) -> None:
@@ -124,7 +125,7 @@ def test_a_read_only_folder_is_told_before_work(tmp_path: Path, monkeypatch: pyt
     tmp_path.chmod(0o700)
 
 
-def never(arguments: Arguments, watch: Watch) -> Outcome:
+def never(arguments: Arguments, on_step: OnStep) -> Outcome:
     raise AssertionError("work has started")
 
 
@@ -164,10 +165,10 @@ def test_what_is_set_aside_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_an_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(arguments: Arguments, watch: Watch) -> Outcome:
+    def interrupt(arguments: Arguments, on_step: OnStep) -> Outcome:
         if arguments["seed"] == 1:
             raise KeyboardInterrupt  # a signal would be lost where the tests run in the background
-        return succeed(arguments, watch)
+        return succeed(arguments, on_step)
 
     install(monkeypatch, tiny(interrupt))
     result = tiny_run(tmp_path)
@@ -229,7 +230,7 @@ def test_killed_it_goes_on(tmp_path: Path) -> None:
         wait(lambda: records(tmp_path))
         process.kill()
         process.communicate(timeout=60)
-    go_on(tmp_path, select("table1", "quick", methods=["doe"]))
+    go_on(tmp_path, select("table1", "quick", only={"method": ["doe"]}))
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
@@ -239,7 +240,7 @@ def test_killed_with_workers_it_leaves_none_behind_and_goes_on(tmp_path: Path) -
         process.kill()
         wait(lambda: ended(process.pid), seconds=10)
         process.communicate(timeout=60)
-    go_on(tmp_path, select("table1", "quick", methods=["doe"]))
+    go_on(tmp_path, select("table1", "quick", only={"method": ["doe"]}))
 
 
 @pytest.mark.slow

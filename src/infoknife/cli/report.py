@@ -1,7 +1,7 @@
 """``infoknife report``: a page, figures and tables from the records of experiments."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,9 +10,7 @@ import typer
 from infoknife.cli.messages import cannot_write, fail, require_matplotlib
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from infoknife.paper.experiments.report import Verdict
+    from infoknife.paper.engine.report import Judged
 
 __all__ = ["report"]
 
@@ -23,66 +21,47 @@ def report(
 ) -> None:
     """Write a page, figures and tables from records, our numbers beside the paper's.
 
-    The page is one file that needs no network. `records.jsonl` beside it holds all records, so the report's own folder
-    can be reported again.
+    The page is one file that needs no network and runs no script. `records.jsonl` beside it holds all records, so the
+    report's own folder can be reported again.
     """
     require_matplotlib("report")
-    from infoknife.paper.experiments.report import verdicts, write
+    from infoknife.paper.engine import judge, write
+    from infoknife.paper.experiments import EXPERIMENTS
 
     records, out = _records(folder), out or folder / "report"
     try:
-        paths = write(records, out)
+        paths = write(records, out, EXPERIMENTS)
     except OSError as error:
         raise cannot_write("report", error, out) from None
-    _print(verdicts(records), paths, out)
+    _print(judge(records, EXPERIMENTS), paths, out)
 
 
 def _records(folder: Path) -> list[dict[str, Any]]:
-    from infoknife.paper.experiments.store import read_records
+    from infoknife.paper.engine import read_records
 
     if not folder.is_dir():
         raise fail("report", f"there is no folder {folder}; give the one that `infoknife reproduce` wrote")
     try:
         records = read_records(folder)
     except OSError as error:
-        raise fail(
-            "report", f"cannot read {error.filename or folder}: {(error.strerror or str(error)).lower()}"
-        ) from None
+        reason = (error.strerror or str(error)).lower()
+        raise fail("report", f"cannot read {error.filename or folder}: {reason}") from None
     if not records:
         raise fail("report", f"there are no records in {folder}; run `infoknife reproduce` first")
     return records
 
 
-def _print(judgements: "Iterable[Verdict]", paths: Iterable[Path], out: Path) -> None:
+def _print(judged: "Sequence[Judged]", paths: Iterable[Path], out: Path) -> None:
     from rich.console import Console
 
-    judgements = list(judgements)
-    if judgements:
-        Console().print(_table(judgements))
+    from infoknife.pictures import Table
+    from infoknife.pictures.tables import terminal
+
+    if judged:
+        rows = tuple((each.short, each.preset, each.verdict.subject, each.verdict.word) for each in judged)
+        Console().print(terminal(Table("Verdicts", ("experiment", "preset", "method", "verdict"), rows, 4)))
     typer.echo(f"Page:    {out / 'index.html'}")
     typer.echo(f"Tables:  {out / 'tables.md'}")
     typer.echo(f"Records: {out / 'records.jsonl'}")
     kinds = Counter(path.suffix[1:] for path in paths if path.parent.name == "figures")
     typer.echo(f"Figures: {out / 'figures'} ({', '.join(f'{number} {kind}' for kind, number in kinds.items())})")
-
-
-def _table(judgements: "Iterable[Verdict]") -> "Table":
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    from infoknife.paper.experiments.report import words
-
-    table = Table(title="Verdicts", box=SIMPLE_HEAD, title_justify="left")
-    for name in ("experiment", "preset", "method", "verdict"):
-        table.add_column(name)
-    for verdict in judgements:
-        style = {True: "green", False: "red", None: "dim"}[verdict.good]
-        cells = words.short(verdict.experiment), verdict.preset, verdict.method
-        table.add_row(*map(_literal, cells), f"[{style}]{_literal(verdict.word)}[/]")
-    return table
-
-
-def _literal(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)

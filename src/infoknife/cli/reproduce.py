@@ -1,20 +1,12 @@
-"""``infoknife reproduce``: run the paper's experiments, resumable, with what is left in sight."""
+"""``infoknife reproduce``: run the paper's experiments, resumable."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from infoknife.cli.messages import fail
-from infoknife.cli.trials import numbers, run_all
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from rich.table import Table as RichTable
-
-    from infoknife.paper.experiments.report.tables import Table
-    from infoknife.paper.experiments.summary import Record
+from infoknife.cli.trials import numbers, print_tables, run_all
 
 __all__ = ["reproduce"]
 
@@ -43,21 +35,26 @@ def reproduce(
 
     Every trial leaves one record in the folder; `infoknife report` turns the folder into tables, figures and a page.
     """
-    from infoknife.paper import experiments
+    from infoknife.paper.engine import Store
+    from infoknife.paper.experiments import select
 
     if not name:
         _list()
         return
     try:
-        chosen: dict[str, Any] = {
-            **{"methods": _listed(methods), "pairs": _listed(pairs), "corpora": _listed(corpora)},
-            **{"tasks": _listed(tasks), "train_sizes": _sizes(train_sizes)},
-            **{"seeds": numbers("seeds", seeds), "weights": _weights(weights)},
+        only: dict[str, Any] = {
+            "method": _listed(methods),
+            "seed": numbers("seeds", seeds),
+            "pair": _listed(pairs),
+            "corpus": _listed(corpora),
+            "weight": _weights(weights),
+            "task": _listed(tasks),
+            "train_size": _sizes(train_sizes),
         }
-        wanted = experiments.select(name, preset, **chosen)
-    except ValueError as error:
+        wanted = select(name, preset, data=data, only=only)
+    except (ValueError, OSError) as error:
         raise fail("reproduce", str(error)) from None
-    _print(run_all("reproduce", wanted, experiments.Store(out), jobs=jobs, retry=retry, data=data, device=device))
+    print_tables(run_all("reproduce", wanted, Store(out), jobs=jobs, retry=retry, data=data, device=device))
     typer.echo(f"Report: infoknife report {out}")
 
 
@@ -80,46 +77,15 @@ def _sizes(text: str | None) -> list[int | str] | None:
     return [part if part == "all" else int(part) for part in parts] or None
 
 
-def _print(records: "Sequence[Record]") -> None:
-    """Print our numbers beside the paper's, where an experiment has tables that say it all."""
-    from rich.console import Console
-
-    from infoknife.paper.experiments.report import adaptation, contents, fair_text, ib_text
-    from infoknife.paper.experiments.summary import by
-
-    tables: dict[str, Callable[[Sequence[Record]], Iterable[Table]]] = {
-        **dict.fromkeys(("table1", "fig2-triangle8", "triangle20"), lambda own: [contents.error_means(own)]),
-        **dict.fromkeys(("table3", "table3-networks"), lambda own: [adaptation.accuracy(own)]),
-        "fig4": fair_text.tradeoffs,
-        "table2": ib_text.scores,
-    }
-    for name, own in by(records, lambda record: str(record["experiment"])).items():
-        for table in tables[name](own) if name in tables else ():
-            if table.rows:
-                Console().print(_rich(table))
-
-
-def _rich(table: "Table") -> "RichTable":
-    from rich.box import SIMPLE_HEAD
-    from rich.markup import escape
-    from rich.table import Table as RichTable
-
-    shown = RichTable(title=escape(table.caption), box=SIMPLE_HEAD, title_justify="left")
-    for column, name in enumerate(table.head):
-        shown.add_column(escape(name), justify="left" if column < table.left else "right")
-    for number, row in enumerate(table.rows):
-        cells = (escape(text) for text in row)
-        shown.add_row(*(f"[bold]{text}[/]" if (number, i) in table.best else text for i, text in enumerate(cells)))
-    return shown
-
-
 def _list() -> None:
-    from infoknife.paper import experiments
-    from infoknife.paper.experiments.catalogue import EXPERIMENTS, GROUPS
+    from infoknife.paper.experiments import get, names
+    from infoknife.paper.experiments.catalogue import GROUPS
 
-    width = max(map(len, experiments.names()))
-    for experiment in EXPERIMENTS.values():
+    width = max(map(len, names()))
+    for name in names():
+        if name in GROUPS:
+            typer.echo(f"{name:{width}}  {', '.join(GROUPS[name])}")
+            continue
+        experiment = get(name)
         counts = ", ".join(f"{preset} {len(experiment.trials(preset))}" for preset in experiment.presets)
-        typer.echo(f"{experiment.name:{width}}  {experiment.title}; {experiment.source}; trials: {counts}")
-    for group, parts in GROUPS.items():
-        typer.echo(f"{group:{width}}  {', '.join(parts)}")
+        typer.echo(f"{name:{width}}  {experiment.title}; {experiment.short}; trials: {counts}")

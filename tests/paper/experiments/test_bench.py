@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from infoknife import tasks
-from infoknife.paper.experiments import Store, bench, catalogue, run
-from infoknife.paper.experiments.trial import Trial
+from infoknife.paper.engine import Store, Trial, run
+from infoknife.paper.experiments import bench, catalogue
 
 
 def quietly(step: int) -> None:
@@ -17,9 +17,9 @@ def quietly(step: int) -> None:
 
 
 def trial(method: str, task: str, n: int = 100, steps: int = 3, **more: object) -> Trial:
-    (one,) = bench.trials("quick", tasks=[task], methods=[method], sizes=[n])
+    (one,) = bench.trials("quick", tasks=[task], only=[method], sizes=[n])
     learning = {"steps": steps} if "steps" in one.arguments else {}
-    return Trial("bench", "quick", {**one.arguments, **learning, **more})
+    return bench.BENCH.trial("quick", {**one.arguments, **learning, **more})
 
 
 # trials
@@ -62,16 +62,16 @@ def test_arguments_are_all_there_is_to_know() -> None:
 
 
 def test_a_choice_is_made_once() -> None:
-    chosen = bench.trials(tasks=["moons", "moons"], methods=["doe"], sizes=[50, 50], seeds=[3, 3, 4])
+    chosen = bench.trials(tasks=["moons", "moons"], only=["doe"], sizes=[50, 50], seeds=[3, 3, 4])
     assert [one.arguments["seed"] for one in chosen] == [3, 4]
-    assert bench.trials(tasks=[], methods=["doe"]) == []
+    assert bench.trials(tasks=[], only=["doe"]) == []
 
 
 def test_bad_choices() -> None:
     with pytest.raises(ValueError, match="preset is 'paper'"):
         bench.trials("paper")
     with pytest.raises(ValueError, match=r"method is 'ksg'.*knife"):
-        bench.trials(methods=["ksg"])
+        bench.trials(only=["ksg"])
     with pytest.raises(ValueError, match="n is 19; expected at least 20"):
         bench.trials(sizes=[19])
     with pytest.raises(ValueError, match="no task 'moon'"):
@@ -81,7 +81,7 @@ def test_bad_choices() -> None:
 def test_the_runner_finds_it_and_the_paper_does_not() -> None:
     assert catalogue.get("bench") is bench.BENCH
     assert "bench" not in catalogue.names()
-    assert all(trial.experiment != "bench" for trial in catalogue.select("all", "quick"))
+    assert all(trial.experiment.name != "bench" for trial in catalogue.select("all", "quick"))
 
 
 # what is measured
@@ -151,7 +151,7 @@ def test_measured_rows_are_not_learned_from(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(bench, "_measured", measure)
     bench.run(trial("doe", "moons", n=50).arguments, quietly)
     assert [len(part) for part in seen] == [35, 5, 10]
-    assert torch.equal(torch.cat(seen), tasks.TwoMoons(noise=0.1).sample(50, bench.DRAWN))
+    assert torch.equal(torch.cat(seen), tasks.TwoMoons(noise=0.1).sample(50, bench.FIRST_SEED))
 
 
 def test_a_trial_repeats() -> None:

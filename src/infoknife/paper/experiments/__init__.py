@@ -1,4 +1,4 @@
-"""The paper's experiments: frozen descriptions, trials that run once, records, reports.
+"""The paper's experiments, a file for each table or figure.
 
 Example:
     >>> from infoknife.paper import experiments
@@ -6,10 +6,6 @@ Example:
     True
 """
 
-from infoknife.paper.experiments.catalogue import get, names, select
-from infoknife.paper.experiments.experiment import PRESETS, Experiment
-from infoknife.paper.experiments.runner import run
-from infoknife.paper.experiments.store import Store, read_records
-from infoknife.paper.experiments.trial import Outcome, Trial
+from infoknife.paper.experiments.catalogue import EXPERIMENTS, get, names, select
 
-__all__ = ["PRESETS", "Experiment", "Outcome", "Store", "Trial", "get", "names", "read_records", "run", "select"]
+__all__ = ["EXPERIMENTS", "get", "names", "select"]

@@ -1,40 +1,34 @@
-"""The experiments by name."""
+"""The experiments by name: a new one is a file, and a line here."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from infoknife.inputs import one_of
-from infoknife.paper.experiments.bench import BENCH
-from infoknife.paper.experiments.experiment import PRESETS, Experiment
-from infoknife.paper.experiments.paper import adaptation, fair_text, gaussian, ib_text, staircases, triangles
-from infoknife.paper.experiments.trial import Trial
-
-__all__ = ["get", "names", "select"]
+from infoknife.paper.engine.trial import PRESETS, Experiment, Trial
+from infoknife.paper.experiments import bench, fig1, fig2, fig3, fig4, table1, table2, table3
 
 ESTIMATORS = (
-    gaussian.TABLE1,
-    gaussian.SHRINKING,
-    triangles.PDF,
-    triangles.TRIANGLE8,
-    triangles.TRIANGLE20,
-    staircases.GAUSSIAN,
-    staircases.CUBIC,
-    staircases.UNIFORM,
-    staircases.TUBA,
+    table1.TABLE1,
+    fig1.SHRINKING,
+    fig2.PDF,
+    fig2.TRIANGLE8,
+    fig2.TRIANGLE20,
+    fig3.GAUSSIAN,
+    fig3.CUBIC,
+    fig3.UNIFORM,
+    fig3.TUBA,
 )
 APPLICATIONS = (  # of the user's data; "paper" takes days
-    ib_text.TABLE2,
-    fair_text.FIG4,
-    adaptation.TABLE3,
-    adaptation.NETWORKS,
+    table2.TABLE2,
+    fig4.FIG4,
+    table3.TABLE3,
+    table3.NETWORKS,
 )
-EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (*ESTIMATORS, *APPLICATIONS)}
+EXPERIMENTS: dict[str, Experiment] = {each.name: each for each in (*ESTIMATORS, *APPLICATIONS, bench.BENCH)}
 GROUPS: dict[str, tuple[str, ...]] = {
-    "bias-variance": ("fig3-gaussian", "fig3-cubic", "fig3-uniform"),  # another view of the same trials
+    "bias-variance": ("fig3-gaussian", "fig3-cubic", "fig3-uniform"),  # their report has bias and variance
     "all": tuple(experiment.name for experiment in ESTIMATORS),
 }
-PLURALS = {"corpus": "corpora"}
-NOTHING = {"train_size": "all"}  # what a choice of None is called
-MADE_OF = {"pair": ("source", "target")}  # what is chosen by one name and is several arguments
 
 
 def names() -> list[str]:
@@ -44,27 +38,21 @@ def names() -> list[str]:
         >>> names()[0], names()[-1]
         ('table1', 'all')
     """
-    return [*EXPERIMENTS, *GROUPS]
+    return [*(name for name in EXPERIMENTS if name != bench.BENCH.name), *GROUPS]
 
 
 def get(name: str) -> Experiment:
     """The experiment of a name; ``"bench"``, which is not the paper's, is known here alone."""
-    known = {**EXPERIMENTS, BENCH.name: BENCH}
-    one_of("experiment", name, tuple(known))
-    return known[name]
+    one_of("experiment", name, tuple(EXPERIMENTS))
+    return EXPERIMENTS[name]
 
 
 def select(
     name: str,
     preset: str = "paper",
     *,
-    methods: Iterable[str] | None = None,
-    seeds: Iterable[int] | None = None,
-    pairs: Iterable[str] | None = None,
-    corpora: Iterable[str] | None = None,
-    weights: Iterable[float] | None = None,
-    tasks: Iterable[str] | None = None,
-    train_sizes: Iterable[int | str] | None = None,
+    data: Path | None = None,
+    only: Mapping[str, Iterable[object] | None] | None = None,
 ) -> list[Trial]:
     """List the trials of an experiment or a group.
 
@@ -72,30 +60,20 @@ def select(
         name: One of ``names()``.
         preset: ``"paper"``: the published protocol; ``"ours"``: our best on the same samples; ``"quick"``: minutes.
             Applications have ``"cpu"``, what two cores can do, instead of ``"ours"``.
-        methods: The methods that are wanted; all if not given.
-        seeds: The runs that are wanted, counted from 0; all if not given.
-        pairs: The pairs of domains that are wanted, as ``"mnist-mnistm"``, where an experiment has such; all if not
-            given.
-        corpora: The corpora that are wanted, as ``"dial-mention"``, where an experiment has such; all if not given.
-        weights: The weights of the information, lambda, that are wanted, where an experiment has them; all if not
-            given.
-        tasks: The tasks of pairs of texts that are wanted, as ``"mrpc"``, where an experiment has such; all if not
-            given.
-        train_sizes: How many training pairs, as 500 or ``"all"``, where an experiment cuts them; every size if not
-            given.
+        data: The folder of the user's data; what is in it is part of a trial's identity.
+        only: By the name of an argument, the values that are wanted, all others if not given: ``"method"``,
+            ``"seed"``; ``"corpus"``, ``"weight"``, ``"task"``, ``"train_size"`` (a number or ``"all"``) and ``"pair"``,
+            as ``"mnist-mnistm"``, where an experiment has such.
 
     Example:
-        >>> len(select("table1", "paper", methods=["knife"], seeds=[0, 1]))  # two dimensions
+        >>> len(select("table1", "paper", only={"method": ["knife"], "seed": [0, 1]}))  # two dimensions
         4
     """
     one_of("experiment", name, tuple(names()))
     one_of("preset", preset, PRESETS)
-    trials = [trial for part in GROUPS.get(name, (name,)) for trial in get(part).trials(preset)]
-    wishes: dict[str, Iterable[object] | None] = {
-        **{"method": methods, "seed": seeds, "pair": pairs, "corpus": corpora, "weight": weights},
-        **{"task": tasks, "train_size": train_sizes},
-    }
-    for argument, wanted in wishes.items():
+    parts = [get(part) for part in GROUPS.get(name, (name,))]
+    trials = [trial for part in parts for trial in part.trials(preset, data)]
+    for argument, wanted in (only or {}).items():
         if wanted is not None:
             trials = _with(trials, argument, tuple(wanted))
     return trials
@@ -112,9 +90,10 @@ def _with(trials: list[Trial], name: str, wanted: tuple[object, ...]) -> list[Tr
 
 def _argument(trial: Trial, name: str) -> object:
     """What a trial has under a name; a pair is two arguments."""
-    parts = [trial.arguments[part] for part in MADE_OF.get(name, (name,)) if part in trial.arguments]
+    names = ("source", "target") if name == "pair" else (name,)
+    parts = [trial.arguments[part] for part in names if part in trial.arguments]
     if not parts:
-        several = PLURALS.get(name, f"{name}s")
-        raise ValueError(f"{several} are given, and {trial.experiment} has none; leave them out")
-    found = parts[0] if len(parts) == 1 else "-".join(parts)
-    return NOTHING.get(name) if found is None else found
+        raise ValueError(f"{name} is chosen, and {trial.experiment.name} has none; leave it out")
+    if name == "train_size" and parts[0] is None:
+        return "all"
+    return parts[0] if len(parts) == 1 else "-".join(map(str, parts))

@@ -1,4 +1,4 @@
-"""How a trial is run: a density trained and judged on fresh rows; an estimator that climbs a staircase."""
+"""How a trial is run: a density trained and evaluated on fresh rows; an estimator that climbs a staircase."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -9,22 +9,9 @@ from torch import Tensor, nn
 
 from infoknife.densities import Density
 from infoknife.estimators import MutualInformation
-from infoknife.paper.experiments.trial import Outcome, Watch
+from infoknife.paper.engine.trial import OnStep, Outcome
 from infoknife.tasks import Staircase, Task
 from infoknife.training import fit
-
-__all__ = [
-    "block_means",
-    "climb",
-    "climbed",
-    "entropy_on",
-    "judged",
-    "level_statistics",
-    "rows_of",
-    "seeded",
-    "train",
-    "watched",
-]
 
 BLOCK = 8192  # rows that are evaluated at once
 LAST = 8  # the statistics of a level are those of its last eighth
@@ -44,19 +31,19 @@ def rows_of(task: Task, n: int, seed: int) -> Tensor:
     return x
 
 
-def watched(watch: Watch) -> Callable[[int, float, nn.Module], None]:
-    """Make a callback of ``fit`` that tells of every step."""
-    return lambda step, loss, module: watch(step)
+def reporting(on_step: OnStep) -> Callable[[int, float, nn.Module], None]:
+    """Make a callback of ``fit`` that reports every step."""
+    return lambda step, loss, module: on_step(step)
 
 
-def train(density: Density, x: Tensor, watch: Watch, **options: Any) -> list[float]:
-    """Fit a density to the rows of x (N, dim), and give the loss of every step."""
-    return fit(density, x, callbacks=[watched(watch)], **options).losses
+def train(density: Density, x: Tensor, on_step: OnStep, **options: Any) -> list[float]:
+    """Fit a density to the rows of x (N, dim), and return the loss of every step."""
+    return fit(density, x, callbacks=[reporting(on_step)], **options).losses
 
 
 @torch.no_grad()
 def entropy_on(density: Density, x: Tensor) -> tuple[float, float]:
-    """Give the mean of -log p over fresh rows x (N, dim) in nats, an upper bound in expectation, and its error."""
+    """The mean of -log p over fresh rows x (N, dim) in nats, an upper bound in expectation, and its error."""
     values = -torch.cat([density.log_prob(block) for block in x.split(BLOCK)]).double()
     return float(values.mean()), float(values.std() / math.sqrt(len(values)))
 
@@ -77,7 +64,7 @@ def block_means(values: Sequence[float], points: int = 200) -> tuple[list[float]
 def climb(
     module: Density | MutualInformation,
     staircase: Staircase,
-    watch: Watch,
+    on_step: OnStep,
     *,
     batch_size: int,
     lr: float,
@@ -85,12 +72,12 @@ def climb(
     clip: float | None = None,
     start_rows: int,
 ) -> list[float]:
-    """Train online from level to level, and give the estimate on every batch before the step that learns from it.
+    """Train online from level to level, and return the estimate on every batch before the step that learns from it.
 
     Args:
         module: A density or an estimator of mutual information.
         staircase: What it is trained on.
-        watch: Told of every step.
+        on_step: Called with every step.
         batch_size: Fresh rows of a step.
         lr: Learning rate of Adam.
         seed: Where samples and the start come from.
@@ -109,7 +96,16 @@ def climb(
 
     batches = with_estimate(staircase.batches(batch_size, 2 * seed + 1))
     steps = len(staircase)
-    fit(module, iter(batches), steps=steps, lr=lr, seed=seed, clip=clip, callbacks=[watched(watch)], initialize=False)
+    fit(
+        module,
+        iter(batches),
+        steps=steps,
+        lr=lr,
+        seed=seed,
+        clip=clip,
+        callbacks=[reporting(on_step)],
+        initialize=False,
+    )
     return estimates
 
 
@@ -126,7 +122,7 @@ def level_statistics(estimates: Sequence[float], truths: Sequence[float]) -> lis
     return levels
 
 
-def judged(density: Density, fresh: Tensor, losses: list[float], truth: float) -> Outcome:
+def evaluated(density: Density, fresh: Tensor, losses: list[float], truth: float) -> Outcome:
     """Put the estimate on fresh rows beside the truth, with the curve of training."""
     value, stderr = entropy_on(density, fresh)
     step, estimate = block_means(losses)

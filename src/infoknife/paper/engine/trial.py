@@ -1,0 +1,184 @@
+"""An experiment owns its story; a trial is what was set, and the hash of that and of the data is its identity."""
+
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from infoknife.inputs import one_of
+from infoknife.paper.engine.records import Record
+from infoknife.paper.engine.verdicts import Verdict
+from infoknife.pictures import Block, Table
+
+Arguments = Mapping[str, Any]
+OnStep = Callable[[int], None]  # called with the number of steps that are done
+Facts = Mapping[str, float]
+
+PRESETS = ("paper", "ours", "cpu", "quick")
+
+
+class Outcome(NamedTuple):
+    """What a trial found: numbers for tables, and curves, lists of equal length, for figures."""
+
+    results: dict[str, Any]
+    curves: dict[str, list[float]]
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """Where a trial runs, which is no part of what it is.
+
+    Args:
+        on_progress: Called with the steps that are done, and with what is known by then.
+        preset: The trial's preset.
+        folder: Where a long trial may leave checkpoints and what else it makes; None for nowhere.
+        data: The folder of the user's own data; None for none.
+        device: Where the networks of a long trial are, as ``"cuda"``.
+
+    Example:
+        >>> RunContext(lambda step, facts: print(step, facts))(10, accuracy=0.5)
+        10 {'accuracy': 0.5}
+    """
+
+    on_progress: Callable[[int, Facts], None]
+    preset: str = "paper"
+    folder: Path | None = None
+    data: Path | None = None
+    device: str = "cpu"
+
+    def __call__(self, step: int, **facts: float) -> None:
+        """Report a step."""
+        self.on_progress(step, facts)
+
+
+def _no_files(arguments: Arguments, data: Path | None) -> list[Path]:
+    return []
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """A table or figure: its trials, how one runs, and what its records say.
+
+    Args:
+        name: What the command line calls it.
+        short: What the paper calls it, as ``"Table 1"``.
+        title: What it shows, in a line.
+        text: What a reader should know, in a few sentences.
+        source: Where the paper has it, and how its numbers were read.
+        run: Runs one trial from its arguments.
+        presets: For every preset a function that gives the arguments of all trials, seed by seed.
+        blocks: From records to tables and charts.
+        verdicts: From the records of one preset to verdicts.
+        summary: From records to the tables that ``reproduce`` prints; none if not given.
+        place: What tells the trials of a method and seed apart, in a few words.
+        unjudged: Presets that are too small for a verdict.
+        check: Raises where a trial cannot be run with the data in a folder, so that none begins.
+        files: The files of the user's data that a trial reads; what is in them is part of its identity.
+    """
+
+    name: str
+    short: str
+    title: str
+    text: str
+    source: str
+    run: Callable[[Arguments, RunContext], Outcome]
+    presets: Mapping[str, Callable[[], Iterable[Arguments]]]
+    blocks: Callable[[Sequence[Record]], Iterable[Block | None]]
+    verdicts: Callable[[Sequence[Record]], Iterable[Verdict]] = lambda records: ()
+    summary: Callable[[Sequence[Record]], Iterable[Table]] = lambda records: ()
+    place: Callable[[Arguments], str] = lambda arguments: ""
+    unjudged: tuple[str, ...] = ("quick",)
+    check: Callable[[Arguments, Path | None], None] = lambda arguments, data: None
+    files: Callable[[Arguments, Path | None], Sequence[Path]] = _no_files
+
+    def trials(self, preset: str = "paper", data: Path | None = None) -> "list[Trial]":
+        """List all trials of a preset."""
+        one_of("preset", preset, tuple(self.presets))
+        return [self.trial(preset, arguments, data) for arguments in self.presets[preset]()]
+
+    def trial(self, preset: str, arguments: Arguments, data: Path | None = None) -> "Trial":
+        """One trial, with the user's data in a folder."""
+        return Trial(self, preset, arguments, digest(self.files(arguments, data)))
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One run of an experiment, fully described.
+
+    Args:
+        experiment: The experiment.
+        preset: One of its presets.
+        arguments: What is set, the seed included, in JSON's types.
+        data: A digest of the user's data, if there are any.
+
+    Raises:
+        ValueError: An argument is NaN or infinite.
+        TypeError: An argument is not of JSON's types.
+    """
+
+    experiment: Experiment
+    preset: str
+    arguments: Arguments
+    data: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arguments", _plain(self.arguments))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trial) and self.id == other.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    @property
+    def id(self) -> str:
+        """Sixteen hexadecimal digits, the same for the same arguments in any order and the same data."""
+        whole = {"experiment": self.experiment.name, "preset": self.preset, "arguments": self.arguments}
+        whole |= {} if self.data is None else {"data": self.data}
+        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def folder(self) -> str:
+        """The folder of its record: names for people, the identity for the program."""
+        return f"{self.experiment.name}-{self.arguments.get('method', 'trial')}-{self.id}"
+
+    @property
+    def title(self) -> str:
+        """What a progress bar calls it."""
+        words = self.experiment.name, self.arguments.get("method"), self.experiment.place(self.arguments)
+        return " ".join(filter(None, (*words, f"#{self.arguments.get('seed', 0)}")))
+
+
+def digest(paths: Sequence[Path]) -> str | None:
+    """A hash of all that is in some files; None where there are none.
+
+    A file that is missing is as if empty: the check of a trial reports it.
+    """
+    if not paths:
+        return None
+    stats = [path.stat() if path.is_file() else None for path in paths]
+    return _digest(tuple((path, s and (s.st_size, s.st_mtime_ns)) for path, s in zip(paths, stats, strict=True)))
+
+
+@functools.lru_cache  # files are read once, until they change
+def _digest(files: tuple[tuple[Path, tuple[int, int] | None], ...]) -> str:
+    found = hashlib.sha256()
+    for path, present in files:
+        if present:
+            with path.open("rb") as file:
+                found.update(hashlib.file_digest(file, "sha256").digest())
+    return found.hexdigest()[:16]
+
+
+def _plain(arguments: Arguments) -> dict[str, Any]:
+    """Copy the arguments as JSON gives them back."""
+    for name, value in arguments.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            expected = "expected finite numbers, text, booleans, None, or lists and dicts of these"
+            raise type(error)(f"argument {name} is {value!r}; {expected}") from None
+    return dict(json.loads(json.dumps(dict(arguments))))

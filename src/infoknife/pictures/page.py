@@ -1,0 +1,136 @@
+"""One page shell: a page in one file that needs no network and runs no script."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.resources import files
+from typing import NamedTuple
+
+from infoknife.pictures.charts import Chart, Confusion
+from infoknife.pictures.style import BASICS, Colour, markup, styled, svg, variables
+from infoknife.pictures.tables import Table
+
+
+class Heading(NamedTuple):
+    """A heading inside a section."""
+
+    text: str
+
+
+class Badge(NamedTuple):
+    """One line of a judgement: ``kind`` is ``"good"``, ``"even"`` or ``"bad"``."""
+
+    kind: str
+    word: str
+    subject: str
+    text: str
+
+
+class Badges(NamedTuple):
+    """Judgements on one matter."""
+
+    title: str
+    badges: tuple[Badge, ...]
+
+
+class Fold(NamedTuple):
+    """Blocks that are folded away until they are asked for."""
+
+    title: str
+    blocks: "tuple[Block, ...]"
+
+
+Picture = Chart | Confusion
+Block = Heading | Table | Chart | Confusion | Badges | Fold
+
+
+class Section(NamedTuple):
+    """A part of a page with a link at its top.
+
+    Args:
+        name: Of the link.
+        short: Its text.
+        title: The heading, after the short one.
+        text: A few sentences.
+        blocks: What it shows.
+    """
+
+    name: str
+    short: str
+    title: str
+    text: str
+    blocks: tuple[Block, ...]
+
+
+def flat(blocks: Iterable[Block]) -> Iterator[Block]:
+    """All blocks, those that are folded away among them."""
+    for block in blocks:
+        yield from flat(block.blocks) if isinstance(block, Fold) else (block,)
+
+
+def slug(name: str) -> str:
+    """A name for a file or an element, whatever it is made from.
+
+    Example:
+        >>> slug("../fig 3")
+        '..-fig-3'
+    """
+    return re.sub(r"[^\w.-]", "-", name)
+
+
+def drawn(picture: Picture) -> str:
+    """Draw a picture as markup."""
+    with styled(picture.name):
+        return markup(svg(picture.draw()), picture.title)
+
+
+def page(
+    title: str,
+    lead: str,
+    sections: Sequence[Section],
+    *,
+    links: Sequence[tuple[str, str]] = (),
+    draw: Callable[[Picture], str] = drawn,
+) -> str:
+    """Write a page: all text is escaped, whatever it says, and the page may load and run nothing.
+
+    Args:
+        title: Its heading.
+        lead: What it is about.
+        sections: What it shows.
+        links: Files beside it, with their names.
+        draw: Gives a picture as markup.
+    """
+    from jinja2 import Environment, PackageLoader
+
+    pictures = [block for section in sections for block in flat(section.blocks) if isinstance(block, Picture)]
+    sheet = _sheet(colour for picture in pictures for colour in picture.colours())
+    environment = Environment(
+        loader=PackageLoader("infoknife.pictures", ""), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.tests |= {name: _is(kind) for name, kind in _KINDS.items()}
+    environment.filters |= {"drawn": draw, "slug": slug}
+    template = environment.get_template("page.html")
+    digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
+    return template.render(title=title, lead=lead, sections=sections, links=links, sheet=sheet, digest=digest) + "\n"
+
+
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "heading": Heading,
+    "table": Table,
+    "picture": (Chart, Confusion),
+    "judgements": Badges,
+    "fold": Fold,
+}
+
+
+def _is(kind: type | tuple[type, ...]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, kind)
+
+
+def _sheet(colours: Iterable[Colour]) -> str:
+    """The style sheet, with all colours."""
+    light, dark = variables([*colours, *BASICS])
+    sheet = files("infoknife.pictures").joinpath("page.css").read_text(encoding="utf-8")
+    return sheet.replace("/* light */", light).replace("/* dark */", dark)

@@ -1,0 +1,260 @@
+import datetime
+import errno
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import pytest
+import torch
+
+from infoknife._version import __version__
+from infoknife.paper.engine import Outcome, Store, Trial, run
+from infoknife.paper.engine.runner import run_trial
+from infoknife.paper.engine.trial import Arguments, OnStep
+from infoknife.paper.experiments import select
+from tests.paper.engine.tiny import fail, succeed, tiny
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    empty = Store(tmp_path)
+    empty.prepare([])
+    return empty
+
+
+def fates(trials: list[Trial], store: Store, jobs: int = 1) -> list[str]:
+    return [fate for _, fate in run(trials, store, jobs=jobs)]
+
+
+def error_of(trial: Trial, store: Store) -> str:
+    record = store.record(trial)
+    assert record is not None
+    assert record["status"] == "failed"
+    assert record["results"] == {}
+    assert record["curves"] == {}
+    return str(record["error"])
+
+
+def test_a_record_says_everything(store: Store) -> None:
+    trials = tiny().trials("quick")
+    assert [(trial.id, fate) for trial, fate in run(trials, store)] == [(trial.id, "done") for trial in trials]
+    record = store.record(trials[2])
+    assert record is not None
+    assert record["format"] == 1
+    assert (record["id"], record["experiment"], record["preset"]) == (trials[2].id, "tiny", "quick")
+    assert record["arguments"] == {"method": "knife", "seed": 2, "steps": 4}
+    assert (record["status"], record["error"]) == ("done", None)
+    assert (record["results"], record["curves"]) == ({"estimate": 2.0}, {"step": [1.0, 2.0], "estimate": [0.5, 0.25]})
+    assert record["seconds"] >= 0
+    assert datetime.datetime.fromisoformat(record["started"]).utcoffset() == datetime.timedelta(0)
+    assert record["versions"].keys() == {"infoknife", "torch", "numpy", "python"}
+    assert record["versions"]["infoknife"] == __version__
+    assert record["machine"].keys() == {"system", "processor", "cores"}
+
+
+def test_finished_trials_are_not_repeated(store: Store) -> None:
+    ran: list[int] = []
+
+    def count(arguments: Arguments, on_step: OnStep) -> Outcome:
+        ran.append(arguments["seed"])
+        return succeed(arguments, on_step)
+
+    trials = tiny(count).trials("quick")
+    next(iter(run(trials, store)))  # and then it is stopped
+    assert ran == [0]
+    assert fates(trials, store) == ["done", "done"]
+    assert ran == [0, 1, 2]
+    assert fates(trials, store) == []
+
+
+def test_a_trial_that_another_process_finished_meanwhile(store: Store) -> None:
+    trials = tiny().trials("quick")
+    runs = run(trials, store)
+    next(runs)
+    assert fates(trials, store) == ["done", "done"]  # the other process
+    before = [store.record(trial) for trial in trials]
+    assert [fate for _, fate in runs] == ["done", "done"]
+    assert [store.record(trial) for trial in trials] == before
+
+
+def test_failures_are_on_record(store: Store) -> None:
+    trials = tiny(fail).trials("quick")
+    assert fates(trials, store) == ["failed"] * 3
+    assert error_of(trials[1], store) == "FloatingPointError: the loss of run 1 is nan"
+    assert fates(trials, store) == []
+    store.retry(trials)
+    trials = tiny().trials("quick")
+    assert fates(trials, store) == ["done"] * 3
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_results_that_are_not_finite_are_failures(store: Store, value: float) -> None:
+    trials = tiny(lambda arguments, on_step: Outcome({}, {"estimate": [1.0, value]})).trials("quick")
+    assert fates(trials, store) == ["failed"] * 3
+    assert error_of(trials[0], store) == "FloatingPointError: a number among the results or curves is not finite"
+
+
+def test_results_that_are_no_numbers_are_failures(store: Store) -> None:
+    trials = tiny(lambda arguments, on_step: Outcome({"estimate": torch.ones(1)}, {})).trials("quick")
+    assert fates(trials, store) == ["failed"] * 3
+    assert error_of(trials[0], store).startswith("TypeError")
+
+
+def test_an_interrupt_is_no_failure(store: Store) -> None:
+    def interrupt(arguments: Arguments, on_step: OnStep) -> Outcome:
+        raise KeyboardInterrupt
+
+    trials = tiny(interrupt).trials("quick")
+    with pytest.raises(KeyboardInterrupt):
+        fates(trials, store)
+    assert store.record(trials[0]) is None
+    trials = tiny().trials("quick")
+    assert fates(trials, store) == ["done"] * 3
+
+
+def test_what_another_process_holds_is_taken(store: Store) -> None:
+    trials = tiny().trials("quick")
+    with store.claim(trials[1]):
+        assert fates(trials, store) == ["done", "taken", "done"]
+    assert store.record(trials[1]) is None
+    assert fates(trials, store) == ["done"]
+
+
+def test_steps_are_reported(store: Store) -> None:
+    steps: list[int] = []
+    run_trial(tiny().trials("quick")[0], store, on_progress=lambda step, facts: steps.append(step))
+    assert steps == [1, 2, 3, 4]
+
+
+def test_a_record_that_cannot_be_written_ends_the_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(store: Store, trial: Trial, record: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    trials = tiny().trials("quick")
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "write", full)
+        with pytest.raises(OSError, match="No space left"):
+            fates(trials, store)
+    assert fates(trials, store) == ["done"] * 3
+
+
+# the surroundings
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("end", [succeed, fail])
+def test_a_trial_runs_on_one_core(store: Store, end: Callable[[Arguments, OnStep], Outcome]) -> None:
+    threads: list[int] = []
+
+    def look(arguments: Arguments, on_step: OnStep) -> Outcome:
+        threads.append(torch.get_num_threads())
+        return end(arguments, on_step)
+
+    fates(tiny(look).trials("quick"), store)
+    assert threads == [1, 1, 1]
+    assert torch.get_num_threads() == 2
+
+
+def test_a_real_trial_leaves_the_random_state(store: Store) -> None:
+    before = torch.get_rng_state()
+    (trial,) = (
+        t for t in select("table1", "quick", only={"method": ["knife"], "seed": [0]}) if t.arguments["dim"] == 10
+    )
+    assert fates([trial], store) == ["done"]
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.slow
+def test_real_trials_at_once_find_the_same(store: Store, tmp_path: Path) -> None:
+    trials = [t for t in select("table1", "quick", only={"method": ["doe"]}) if t.arguments["dim"] == 10]
+    alone = Store(tmp_path / "alone")
+    alone.prepare(trials)
+    with store.claim(trials[2]):
+        assert sorted(fates(trials, store, jobs=2)) == ["done", "done", "taken"]
+    assert fates(trials[:2], alone) == ["done", "done"]
+    for trial in trials[:2]:
+        one, other = store.record(trial), alone.record(trial)
+        assert one is not None
+        assert other is not None
+        assert (one["results"], one["curves"]) == (other["results"], other["curves"])
+
+
+# workers
+
+
+Call = tuple[Callable[..., object], tuple[object, ...], dict[str, object]]  # joblib's
+
+
+class Here:
+    """Joblib without workers."""
+
+    def __init__(self, **options: object) -> None:
+        self.options = options
+
+    def __call__(self, calls: Iterable[Call]) -> Iterator[object]:
+        assert self.options["n_jobs"] == 2
+        return (function(*arguments, **options) for function, arguments, options in calls)
+
+
+class Broken(Here):
+    """What joblib does when a worker is killed: the first trial is done, then it breaks."""
+
+    def __call__(self, calls: Iterable[Call]) -> Iterator[object]:
+        yield next(super().__call__(calls))
+        raise BrokenProcessPool
+
+
+def test_several_jobs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("joblib.Parallel", Here)
+    trials = tiny().trials("quick")
+    with store.claim(trials[1]):
+        assert fates(trials, store, jobs=2) == ["done", "taken", "done"]
+    assert fates(trials, store, jobs=2) == ["done"]
+    assert fates(trials, store, jobs=2) == []
+
+
+def test_a_worker_that_is_killed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("joblib.Parallel", Broken)
+    trials = tiny().trials("quick")
+    with pytest.raises(ChildProcessError, match="memory; choose fewer jobs"):
+        fates(trials, store, jobs=2)
+    assert [store.record(trial) is not None for trial in trials] == [True, False, False]
+
+
+def test_joblib_is_missing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "joblib", None)
+    trials = tiny().trials("quick")
+    with pytest.raises(ModuleNotFoundError, match=r"jobs is 2.*infoknife\[experiments\]"):
+        fates(trials, store, jobs=2)
+    assert fates(trials, store) == ["done"] * 3
+
+
+def test_records_are_json_for_others(store: Store) -> None:
+    (trial,) = tiny(seeds=1).trials("quick")
+    fates([trial], store)
+    text = (store.folder(trial) / "record.jsonl").read_text(encoding="utf-8")
+    assert json.loads(text) == store.record(trial)
+    assert os.linesep not in text[:-1]
+
+
+def test_curves_are_kept_to_six_digits(store: Store) -> None:
+    def precise(arguments: Arguments, on_step: OnStep) -> Outcome:
+        return Outcome({"estimate": 1 / 3}, {"step": [1.0], "estimate": [1 / 3]})
+
+    (trial, *_) = tiny(precise).trials("quick")
+    assert fates([trial], store) == ["done"]
+    record = store.record(trial)
+    assert record is not None
+    assert record["results"]["estimate"] == 1 / 3
+    assert record["curves"]["estimate"] == [0.333333]
