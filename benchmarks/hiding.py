@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from infoknife import Regularizer, mi, mutual_information
 from infoknife.erasure import LEACE, QuadraticErasure
-from infoknife.paper.applications.domain_adaptation.files import read_arrays
+from infoknife.paper.applications.domain_adaptation.sources import read_images
 
 COMPONENTS, ROWS, JUDGED = 50, 14_000, 4000  # of an image; images that are taken; rows that I(z; s) is measured on
 STEPS, BATCH, NOISE = 600, 256, 0.1
@@ -109,7 +109,7 @@ def components(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Principal components (N, 50) of the images of a file, and their digits (N,), in a fixed random order."""
     from sklearn.decomposition import PCA
 
-    arrays = read_arrays(path)
+    arrays = read_images(path)
     x, digits = (np.concatenate([arrays[f"{name}_train"], arrays[f"{name}_test"]]) for name in "xy")
     chosen = np.random.default_rng(0).permutation(len(x))[:ROWS]
     pixels = x[chosen].reshape(len(chosen), -1).astype(np.float32) / 255

@@ -1,6 +1,7 @@
 """The benchmark of hiding a class sets what it says, and goes on where it was stopped."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 
 from benchmarks import hiding
 from benchmarks.hiding import METHODS, Rows, Run
+from infoknife import mutual_information
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ def test_classes_have_their_shares(folder: Path, attribute: str, classes: int, m
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_trains(folder: Path, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hiding, "STEPS", 2)
-    told = hiding.mutual_information(torch.randn(50, 1), torch.arange(50) % 2, discrete=True, effort="quick", seed=0)
+    told = mutual_information(torch.randn(50, 1), torch.arange(50) % 2, discrete=True, effort="quick", seed=0)
     monkeypatch.setattr(hiding, "mutual_information", lambda *_, **__: told)  # which takes its time
     record = hiding.measure(folder, run(method))
     assert 0.0 < record["label"] <= 1.0
@@ -65,7 +67,7 @@ def test_what_is_done_is_not_done_again(
     def measured(_: Path, setting: Run) -> dict[str, object]:
         calls.append(setting)
         share = {"none": 0.4, "knife": 0.1}[setting.method]
-        return hiding.asdict(setting) | {"label": 0.9, "balanced_accuracy": 0.5, "information": share}
+        return asdict(setting) | {"label": 0.9, "balanced_accuracy": 0.5, "information": share}
 
     monkeypatch.setattr(hiding, "measure", measured)
     out, sets = tmp_path / "records.jsonl", (["dots"], ["digit"], [2], [0], [4])

@@ -46,7 +46,8 @@ class Erasure(nn.Module, ABC):
 
     def reset(self) -> None:
         """Forget all rows."""
-        self.dim, self.classes = 0, None
+        self.dim = 0
+        self.classes: list[Any] | None = None
         for name, shape in (("rows", (0,)), ("means", (0, 0)), ("scatters", (0, 0, 0))):
             self.register_buffer(name, torch.zeros(shape, dtype=torch.double))
         self._map: tuple[Tensor, ...] | None = None
@@ -96,7 +97,7 @@ class Erasure(nn.Module, ABC):
             raise TypeError(f"s has {wrong[0]!r}; expected one class per row, whole numbers or strings, none missing")
         if self.dim and self.classes is None:
             raise TypeError("s is classes; expected numbers as before. If they are quantities use s.float()")
-        held = list(self.classes or [])
+        held: list[Any] = list(self.classes or [])
         new = sorted(set(labels) - set(held), key=lambda label: (isinstance(label, str), label))
         if known and new:
             raise ValueError(f"s has the class {new[0]!r}, which no row had before; expected one of {held}")

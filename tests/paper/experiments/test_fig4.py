@@ -9,6 +9,7 @@ import pytest
 
 from infoknife.paper.applications import fair_text
 from infoknife.paper.applications.fair_text import METHODS, FairTextSettings
+from infoknife.paper.applications.run import RunResult
 from infoknife.paper.engine import Store, Trial, run
 from infoknife.paper.engine.trial import RunContext
 from infoknife.paper.experiments import get, select
@@ -91,10 +92,10 @@ def test_a_corpus_is_looked_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_a_trial_leaves_a_record_and_is_told_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
 
-    def learn(settings: FairTextSettings, **where: Any) -> fair_text.Learned:
+    def learn(settings: FairTextSettings, **where: Any) -> RunResult:
         seen.update(where, settings=settings)
-        where["tell"](settings.steps, {"main_accuracy": 0.5})
-        return fair_text.Learned(None, {"main_accuracy": 0.5}, {"step": [1.0]})  # type: ignore[arg-type]
+        where["on_progress"](settings.steps, {"main_accuracy": 0.5})
+        return RunResult(None, {"main_accuracy": 0.5}, {"step": [1.0]})
 
     monkeypatch.setattr(fair_text, "learn", learn)
     trial, store = select("fig4", "quick", only={"method": ["club"], "weight": [1.0]})[0], Store(tmp_path)

@@ -11,7 +11,7 @@ import pytest
 
 from infoknife.paper.applications import ib_text, pretrained
 from infoknife.paper.applications.ib_text import METHODS, TASKS, BottleneckSettings
-from infoknife.paper.applications.ib_text.train import Tuned
+from infoknife.paper.applications.run import RunResult
 from infoknife.paper.engine import Store, run
 from infoknife.paper.experiments import get, select, table2
 from infoknife.paper.experiments.table2 import GLUE, _check_encoder, _check_pairs
@@ -108,10 +108,10 @@ def test_too_few_pairs_are_found_before_anything_runs(tmp_path: Path, monkeypatc
 def test_a_trial_leaves_a_record_and_is_told_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
 
-    def tune(settings: BottleneckSettings, **where: Any) -> Tuned:
+    def tune(settings: BottleneckSettings, **where: Any) -> RunResult:
         seen.update(where, settings=settings)
-        where["tell"](100, {"score": 0.5})
-        return Tuned(None, {"score": 0.5}, {"epoch": [1.0], "information": [math.nan]})  # type: ignore[arg-type]
+        where["on_progress"](100, {"score": 0.5})
+        return RunResult(None, {"score": 0.5}, {"epoch": [1.0], "information": [math.nan]})
 
     monkeypatch.setattr(ib_text, "tune", tune)
     trial, store = select("table2", "quick", only={"method": ["none"]})[0], Store(tmp_path)

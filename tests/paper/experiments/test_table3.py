@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from infoknife.paper.applications.domain_adaptation import METHODS, AdaptationSettings, Adapted, Adapter
+from infoknife.paper.applications.domain_adaptation import METHODS, AdaptationSettings, Adapter
+from infoknife.paper.applications.run import RunResult
 from infoknife.paper.engine import Store, run
 from infoknife.paper.engine.trial import RunContext
 from infoknife.paper.experiments import get, select
@@ -60,9 +61,9 @@ def test_a_trial_leaves_a_record_and_a_model(tmp_path: Path) -> None:
 def test_a_desk_says_where_the_networks_are(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
-    def adapt(*_: object, device: str, **__: object) -> Adapted:
+    def adapt(*_: object, device: str, **__: object) -> RunResult:
         seen.append(device)
-        return Adapted(Adapter(2, 2), {}, {})
+        return RunResult(Adapter(2, 2), {}, {})
 
     monkeypatch.setattr("infoknife.paper.applications.domain_adaptation.adapt", adapt)
     arguments = AdaptationSettings.preset("quick", "digits", "mnist5k", "doe", size=8).arguments()
