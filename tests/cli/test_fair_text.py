@@ -201,7 +201,7 @@ def test_figure_4_is_run_and_printed(engine: Engine, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert [(s.method, s.weight) for s in engine.settings] == [("none", 0.0), ("knife", 1.0)]
     (row,) = [line for line in result.stdout.splitlines() if "KNIFE" in line]
-    assert row.split() == ["KNIFE", "1", "seed", "–", "83.1", "/", "51.2"]
+    assert row.split() == ["KNIFE,", "autoregressive", "1", "seed", "–", "83.1", "/", "51.2"]
 
 
 def test_the_application_itself(tmp_path: Path) -> None:
