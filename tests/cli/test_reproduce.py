@@ -248,7 +248,7 @@ def test_killed_with_workers_it_leaves_none_behind_and_goes_on(tmp_path: Path) -
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_real_interrupt(tmp_path: Path, jobs: str) -> None:
     with started(tmp_path, "--jobs", jobs) as process:
-        wait(lambda: list(tmp_path.glob("*/progress")))
+        wait(lambda: list(tmp_path.glob("*/lock")))
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
