@@ -435,7 +435,9 @@ class Regression(Affine):
         shift, slope, factor, log_det = self._solved()
         self.shift, self.slope = shift.to(self.shift), slope.to(self.slope)
         self.factor, self.log_det = factor.to(self.factor).contiguous(), log_det.to(self.log_det)
-        self.alone = self._solved_alone().to(self.alone)
+        f = self.features
+        alone, _ = precision_factor(moments.covariances[ALL, f:, f:], 1 / moments.noise[ALL])
+        self.alone = torch.cat([moments.mean(ALL)[None, f:], alone / moments.unit[f:]]).to(self.alone)
 
     def _map(self, x: Tensor, given: Tensor | None, shift: Tensor, slope: Tensor, factor: Tensor) -> Tensor:
         return (x - self._expected(x, given, shift, slope)) @ factor.to(x.dtype).T
@@ -460,12 +462,6 @@ class Regression(Affine):
         unit, mean = moments.unit, moments.mean(ALL)
         slope = slope * unit[f:] / unit[:f, None]
         return mean[f:] - mean[:f] @ slope, slope, factor / unit[f:], log_det - unit[f:].log().sum()
-
-    def _solved_alone(self) -> Tensor:
-        """Mean, and below it the factor, of x without the condition, in units of the data: (1 + d, d)."""
-        f, moments = self.features, self.moments
-        factor, _ = precision_factor(moments.covariances[ALL, f:, f:], 1 / moments.noise[ALL])
-        return torch.cat([moments.mean(ALL)[None, f:], factor / moments.unit[f:]])
 
     def _loss(self) -> Tensor:
         """Mean of minus the log-density of the recent rows, u standard normal, less its constant."""
@@ -634,11 +630,8 @@ def precision_factor(covariance: Tensor, rows: Tensor | float | None) -> tuple[T
     r"""Return the lower-triangular L with $L \Sigma L^\top = I$ for a covariance (d, d), and its log-determinant.
 
     The one rule of regularisation: a column that never varied has variance one; correlations are shrunk towards none
-    as far as so many rows suggest (``shrunk``), and in any case by the rounding error of the computation.
-
-    Args:
-        covariance: $\Sigma$.
-        rows: How many rows it comes from; ``None`` where it is exact.
+    as far as the number of rows suggests (``shrunk``; ``None`` where they are exact), and in any case by the rounding
+    error of the computation.
 
     Example:
         >>> L, log_det = precision_factor(torch.tensor([[4.0, 0.0], [0.0, 1.0]]), None)

@@ -101,11 +101,7 @@ class Mixture:
     def from_masses(cls, mass: Tensor, x: Tensor, prior: Prior, *, pull: Tensor | None = None) -> Self:
         """The maximisation step: the mixture whose kernel k owns the part ``mass`` (K, N) of the rows x (N, d).
 
-        Args:
-            mass: Responsibilities (K, N).
-            x: Rows (N, d).
-            prior: Form of the covariances, and what keeps them regular.
-            pull: How much every row counts in means and covariances beyond its mass (K, N), for heavy tails.
+        ``pull`` (K, N) is how much every row counts in means and covariances beyond its mass, for heavy tails.
         """
         total, moving = mass.sum(-1).clamp_min(1e-8), mass if pull is None else mass * pull
         weights = total + prior.weight_rows

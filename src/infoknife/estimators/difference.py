@@ -8,7 +8,6 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from itertools import chain
 from typing import Any, final
 
 import torch
@@ -43,10 +42,6 @@ class EntropyPair(nn.Module, ABC):
     def __init__(self, dim: int, ranks: bool) -> None:
         super().__init__()
         self.map: Transform = RankNormal(dim) if ranks else Identity(dim)
-
-    @abstractmethod
-    def groups(self) -> tuple[list[nn.Module], list[nn.Module]]:
-        """Return what learns at the rate of the conditional, and what learns at that of the marginal."""
 
     @abstractmethod
     def _log_probs(self, t: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
@@ -90,10 +85,6 @@ class OneNetwork(EntropyPair):
         super().__init__(density.dim, ranks)
         self.density = density
 
-    def groups(self) -> tuple[list[nn.Module], list[nn.Module]]:
-        """Return all of it, and nothing."""
-        return [self.density], []
-
     def _log_probs(self, t: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
         return self.density.evaluate_both(t, condition)
 
@@ -113,10 +104,6 @@ class TwoDensities(EntropyPair):
     def __init__(self, marginal: Density, conditional: Density, ranks: bool) -> None:
         super().__init__(marginal.dim, ranks)
         self.marginal, self.conditional = marginal, conditional
-
-    def groups(self) -> tuple[list[nn.Module], list[nn.Module]]:
-        """Return the two densities."""
-        return [self.conditional], [self.marginal]
 
     def _log_probs(self, t: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
         return self.conditional.evaluate(t, condition), self.marginal.evaluate(t, None)
@@ -198,10 +185,11 @@ class Difference(MutualInformation):
 
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
         """Return one group for each density: the marginal learns at ``marginal_rate`` times ``lr``."""
-        learners = zip(*(pair.groups() for pair in self._pairs().values()), strict=True)
-        groups = [[p for module in chain(*modules) for p in module.parameters()] for modules in learners]
-        rates = (lr, lr * self.marginal_rate)
-        return [{"params": group, "lr": rate} for group, rate in zip(groups, rates, strict=True) if group]
+        marginals = [pair.marginal for pair in self._pairs().values() if isinstance(pair, TwoDensities)]
+        theirs = [p for marginal in marginals for p in marginal.parameters()]
+        others = [p for p in self.parameters() if p not in set(theirs)]
+        groups = ({"params": others, "lr": lr}, {"params": theirs, "lr": lr * self.marginal_rate})
+        return [group for group in groups if group["params"]]
 
     @property
     def given(self) -> str:
