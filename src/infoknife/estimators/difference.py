@@ -324,7 +324,7 @@ def _surely(x: Tensor) -> bool:
 def _structure(first: Transform, train: Tensor, held: Tensor, generator: torch.Generator) -> Tensor:
     """How much likelier (N,), in nats, a mixture makes held-out rows behind a map than a normal density does."""
     whiten = Whiten(first.dim).to(train.dtype).initialize(first(train)[0])
-    u, v = (whiten(first(rows)[0])[0] for rows in (train, held))
+    u, v = (whiten(first(rows)[0])[0].float() for rows in (train, held))  # as fit_mixture has it
     normal = Mixture.standard(first.dim, v)
     return fit_mixture(u, TRIAL_KERNELS, generator, patience=math.inf).log_prob(v) - normal.log_prob(v)
 
