@@ -262,12 +262,8 @@ def best_size(
 ) -> int:
     """The number of kernels whose held-out score is the highest; 0 if none is above ``least``.
 
-    Args:
-        candidates: Numbers to try, smallest first.
-        score: Mean log-density of held-out rows with so many kernels, in nats.
-        patience: Numbers in a row without a gain after which the search ends.
-        gain: What a larger number must bring.
-        least: What the first must beat.
+    ``score`` is the mean log-density of held-out rows with so many kernels, in nats. The candidates come smallest first,
+    each must bring ``gain``, and the search ends after ``patience`` of them in a row that do not.
 
     Example:
         >>> best_size([1, 2, 4, 8], lambda K: -abs(K - 3.5))
