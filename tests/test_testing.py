@@ -230,12 +230,12 @@ class Unreached(Linear):
 
 class Halved(Linear):
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
-        return [self._group([self.conditional], lr)]
+        return [{"params": list(self.conditional.parameters()), "lr": lr}]
 
 
 class Twice(Linear):
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
-        return [self._group([self.conditional, self.marginal, self.marginal], lr)]
+        return [{"params": [*self.parameters(), *self.marginal.parameters()], "lr": lr}]
 
 
 class Waiting(Linear):

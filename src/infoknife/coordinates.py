@@ -343,9 +343,6 @@ class Affine(Transform):
 class Standardize(Affine):
     r"""Centre and scale every column: $u = (x - \mu) / \sigma$.
 
-    Args:
-        dim: Number of columns.
-
     Example:
         >>> x = torch.tensor([[1.0], [3.0]])
         >>> u, log_det = Standardize(1).initialize(x)(x)
@@ -438,7 +435,9 @@ class Regression(Affine):
         shift, slope, factor, log_det = self._solved()
         self.shift, self.slope = shift.to(self.shift), slope.to(self.slope)
         self.factor, self.log_det = factor.to(self.factor).contiguous(), log_det.to(self.log_det)
-        self.alone = self._solved_alone().to(self.alone)
+        f = self.features
+        alone, _ = precision_factor(moments.covariances[ALL, f:, f:], 1 / moments.noise[ALL])
+        self.alone = torch.cat([moments.mean(ALL)[None, f:], alone / moments.unit[f:]]).to(self.alone)
 
     def _map(self, x: Tensor, given: Tensor | None, shift: Tensor, slope: Tensor, factor: Tensor) -> Tensor:
         return (x - self._expected(x, given, shift, slope)) @ factor.to(x.dtype).T
@@ -456,19 +455,13 @@ class Regression(Affine):
         slope, rest = S[:f, f:], S[f:, f:]
         if f:
             of_features, of_x = precision_factor(S[:f, :f], None)[0], precision_factor(rest, None)[0]
-            U, s, Vh = _svd(of_features @ slope @ of_x.T)
+            U, s, Vh = torch.linalg.svd(torch.nan_to_num(of_features @ slope @ of_x.T), full_matrices=False)
             told = shrink_correlations(s, f, self.dim, rows)[:, None] * Vh @ _inverse(of_x).T  # to x in units
             slope, rest = of_features.T @ U @ told, rest - told.T @ told
         factor, log_det = precision_factor(rest, rows)
         unit, mean = moments.unit, moments.mean(ALL)
         slope = slope * unit[f:] / unit[:f, None]
         return mean[f:] - mean[:f] @ slope, slope, factor / unit[f:], log_det - unit[f:].log().sum()
-
-    def _solved_alone(self) -> Tensor:
-        """Mean, and below it the factor, of x without the condition, in units of the data: (1 + d, d)."""
-        f, moments = self.features, self.moments
-        factor, _ = precision_factor(moments.covariances[ALL, f:, f:], 1 / moments.noise[ALL])
-        return torch.cat([moments.mean(ALL)[None, f:], factor / moments.unit[f:]])
 
     def _loss(self) -> Tensor:
         """Mean of minus the log-density of the recent rows, u standard normal, less its constant."""
@@ -497,21 +490,8 @@ def Whiten(dim: int) -> Regression:  # noqa: N802  # a kind of transform to its 
     return Regression(dim)
 
 
-class Monotone(Transform):
-    """A monotone map of every column by itself."""
-
-    @abstractmethod
-    def map(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Map x (N, dim) to u; also return the log-slopes (N, dim)."""
-
-    def forward(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Map x (N, dim); the log-determinant (N,) is the sum of the log-slopes."""
-        u, log_slopes = self.map(x)
-        return u, log_slopes.sum(1)
-
-
 @final
-class RankNormal(Monotone):
+class RankNormal(Transform):
     r"""Map every column to a standard normal by its running quantiles: $u = \Phi^{-1}(F(x))$, piecewise linear.
 
     The map runs through knots, the quantiles of the data at evenly spaced points of the normal scale, and beyond them
@@ -548,6 +528,11 @@ class RankNormal(Monotone):
         """Forget all rows that were seen."""
         self.running.reset()
 
+    def forward(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Map x (N, dim); the log-determinant (N,) is the sum of the log-slopes."""
+        u, log_slopes = self.map(x)
+        return u, log_slopes.sum(1)
+
     def map(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Map x (N, dim) to u; also return the log-slopes (N, dim)."""
         columns, quantiles = x.t().contiguous(), self.quantiles.to(x.dtype)
@@ -575,8 +560,10 @@ class RankNormal(Monotone):
 
         Unlike mean and standard deviation these exist for every distribution and move smoothly with the batches.
         """
-        scale = self._width().to(x.dtype)
-        return (x - self.quantiles[:, len(self.normal) // 2].to(x.dtype)) / scale, scale
+        middle = len(self.normal) // 2
+        wide = min(middle, max(1, round(1 / self.gap)))  # knots from the middle to one on the normal scale, or the next
+        scale = (self.quantiles[:, middle + wide] - self.quantiles[:, middle - wide]) / (2 * wide * self.gap)
+        return (x - self.quantiles[:, middle].to(x.dtype)) / scale.to(x.dtype), scale.to(x.dtype)
 
     def observe(self, x: Tensor, given: Tensor | None = None) -> None:
         """Follow the quantiles of the rows of x (N, dim)."""
@@ -600,12 +587,6 @@ class RankNormal(Monotone):
         """What recent rows gain by means and variances of their own where the map leads, columns taken apart."""
         mean, scale = self.moments(self.map(self.running.knots(RECENT).T)[0].T)
         return normal_gain(scale.square(), mean.square())
-
-    def _width(self) -> Tensor:
-        """Half the distance (dim,) of the quantiles at minus and plus one on the normal scale, or next to them."""
-        middle = len(self.normal) // 2
-        wide = min(middle, max(1, round(1 / self.gap)))
-        return (self.quantiles[:, middle + wide] - self.quantiles[:, middle - wide]) / (2 * wide * self.gap)
 
 
 @final
@@ -649,11 +630,8 @@ def precision_factor(covariance: Tensor, rows: Tensor | float | None) -> tuple[T
     r"""Return the lower-triangular L with $L \Sigma L^\top = I$ for a covariance (d, d), and its log-determinant.
 
     The one rule of regularisation: a column that never varied has variance one; correlations are shrunk towards none
-    as far as so many rows suggest (``shrunk``), and in any case by the rounding error of the computation.
-
-    Args:
-        covariance: $\Sigma$.
-        rows: How many rows it comes from; ``None`` where it is exact.
+    as far as the number of rows suggests (``shrunk``; ``None`` where they are exact), and in any case by the rounding
+    error of the computation.
 
     Example:
         >>> L, log_det = precision_factor(torch.tensor([[4.0, 0.0], [0.0, 1.0]]), None)
@@ -732,13 +710,7 @@ def _quantiles(x: Tensor, n: Tensor, normal: Tensor) -> Tensor:
 
 
 def _inverse(lower: Tensor) -> Tensor:
-    """Invert a lower-triangular matrix."""
     return torch.linalg.solve_triangular(lower, torch.eye(len(lower)).to(lower), upper=False)
-
-
-def _svd(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    U, s, Vh = torch.linalg.svd(torch.nan_to_num(matrix), full_matrices=False)
-    return U, s, Vh
 
 
 def _apart(knots: Tensor, gap: Tensor) -> Tensor:

@@ -101,11 +101,7 @@ class Mixture:
     def from_masses(cls, mass: Tensor, x: Tensor, prior: Prior, *, pull: Tensor | None = None) -> Self:
         """The maximisation step: the mixture whose kernel k owns the part ``mass`` (K, N) of the rows x (N, d).
 
-        Args:
-            mass: Responsibilities (K, N).
-            x: Rows (N, d).
-            prior: Form of the covariances, and what keeps them regular.
-            pull: How much every row counts in means and covariances beyond its mass (K, N), for heavy tails.
+        ``pull`` (K, N) is how much every row counts in means and covariances beyond its mass, for heavy tails.
         """
         total, moving = mass.sum(-1).clamp_min(1e-8), mass if pull is None else mass * pull
         weights = total + prior.weight_rows
@@ -266,12 +262,8 @@ def best_size(
 ) -> int:
     """The number of kernels whose held-out score is the highest; 0 if none is above ``least``.
 
-    Args:
-        candidates: Numbers to try, smallest first.
-        score: Mean log-density of held-out rows with so many kernels, in nats.
-        patience: Numbers in a row without a gain after which the search ends.
-        gain: What a larger number must bring.
-        least: What the first must beat.
+    ``score`` is the mean log-density of held-out rows with so many kernels, in nats. The candidates come smallest first,
+    each must bring ``gain``, and the search ends after ``patience`` of them in a row that do not.
 
     Example:
         >>> best_size([1, 2, 4, 8], lambda K: -abs(K - 3.5))

@@ -297,10 +297,8 @@ def _divide(
     data: Any, validation: Any, batch_size: int, generator: torch.Generator, device: torch.device
 ) -> tuple["_Rows | _Stream", Batch]:
     """The source of batches, and the held-out rows: an empty tuple without validation."""
-    table, held = (
-        _arrays(data, "data", device),
-        None if validation is None else _arrays(validation, "validation", device),
-    )
+    table = _arrays(data, "data", device)
+    held = None if validation is None else _arrays(validation, "validation", device)
     if isinstance(validation, Real):
         table, held = _split(table, float(validation), generator)
     elif validation is not None and held is None:

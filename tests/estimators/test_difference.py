@@ -77,7 +77,7 @@ def test_the_side_that_is_conditioned_on_is_chosen_and_kept() -> None:
     chosen = [copy.deepcopy(first).initialize(x, y, seed=0) for _ in range(2)]
     assert chosen[0].given == chosen[1].given
     other = Difference(1, 1)
-    other.given = {"x": "y", "y": "x"}[chosen[0].given]
+    other.given_y = not chosen[0].given_y
     other.load_state_dict(chosen[0].state_dict())
     assert other.given == chosen[0].given
     assert torch.equal(other(x, y), chosen[0](x, y))

@@ -35,10 +35,8 @@ class Autoregressive(Density):
     rows (`eq:ce_bound`).
 
     Args:
-        dim: Dimension d of x.
+        dim: As for ``Density``, and so are ``given_dim`` and ``given_classes``.
         components: Number K of kernels per coordinate.
-        given_dim: Dimension of a continuous condition.
-        given_classes: Number of classes of a discrete condition.
         hidden: Width of the network's two hidden layers.
         both: Whether a continuous condition may be left out: ``evaluate_both`` is the density given it and without it,
             of one network whose view of the condition is switched off.
@@ -49,6 +47,7 @@ class Autoregressive(Density):
         4.3
     """
 
+    class_coordinates = True
     centres: Tensor
     mask: Tensor
     reach: Tensor
@@ -83,10 +82,6 @@ class Autoregressive(Density):
         self.register_buffer("reach", torch.full((K, dim, 1), K**-0.5))  # means move in widths of the kernels
         self.register_buffer("narrowest", torch.full((K, dim, 1), 0.5 * math.log(K) + NARROWEST))
 
-    def evaluate_all(self, x: Tensor) -> Tensor:
-        """Log-densities (N, classes) of rows that were checked already, each class in coordinates of its own."""
-        return self._evaluate_each_class(x)
-
     def evaluate_both(self, x: Tensor, given: Tensor) -> tuple[Tensor, Tensor]:
         """Log-densities (N,) of checked rows given the condition, and without it, in one pass of the network."""
         assert isinstance(self.coordinates, Regression)
@@ -102,9 +97,6 @@ class Autoregressive(Density):
     def _sets(self, n: int, like: Tensor) -> Tensor:
         """Which set of kernels n rows start from given the condition, and n without it: (2 n, 2)."""
         return torch.eye(2).to(like).repeat_interleave(n, 0)
-
-    def _regressors(self, v: Tensor | None) -> Tensor | None:
-        return v if v is None or self.given_classes is None else nn.functional.one_hot(v, self.given_classes)
 
     def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
         return self._log_prob_in(u, *self._context(u, given))
@@ -187,10 +179,8 @@ def fitted_columns(x: Tensor, components: int, generator: torch.Generator) -> tu
     """Fit a mixture to every column of x (N, C) by expectation maximisation, from kernels at quantiles.
 
     How many different kernels a column gets, a power of two or all of them, is decided on held-out rows; they are then
-    shared by its ``components`` kernels, which sit close together and can spread out in training.
-
-    Returns:
-        Log-weights, means and log-diagonals, (C, K) each.
+    shared by its ``components`` kernels, which sit close together and can spread out in training. Returns log-weights,
+    means and log-diagonals, (C, K) each.
     """
     x = x[torch.randperm(len(x), generator=generator)[:ROWS].to(x.device)]
     train, held_out = x[len(x) // 4 :], x[: len(x) // 4]

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,8 @@ class Observer(nn.Module, ABC):
     """
 
     rate: float  # learning rate for Adam
+    classes: int | None  # how many classes the second variable has; None where it is none or continuous
+    shown: ClassVar[tuple[str, ...]]  # attributes that ``repr`` shows
     initialized = Remembered("started")
 
     def __init__(self) -> None:
@@ -31,6 +33,11 @@ class Observer(nn.Module, ABC):
     def outliers(self) -> int:
         """How many rows that ``observe`` saw were left out or had an entry that was clipped."""
         return count_outliers(self)
+
+    def extra_repr(self) -> str:
+        """What ``repr`` shows."""
+        parts = [(name, getattr(self, name)) for name in self.shown]
+        return ", ".join(f"{name}={value!r}" for name, value in parts if value is not None)
 
     @abstractmethod
     def _checked(self, x: Any, second: Any) -> tuple[Tensor, Any]:
@@ -86,6 +93,8 @@ class Density(Observer):
     """
 
     rate = 1e-2
+    shown = ("dim", "given_dim", "given_classes")
+    class_coordinates = False  # whether the coordinates depend on the class
 
     def __init__(
         self,
@@ -99,6 +108,7 @@ class Density(Observer):
         self.dim = check_count("dim", dim)
         self.given_dim = None if given_dim is None else check_count("given_dim", given_dim)
         self.given_classes = None if given_classes is None else check_count("given_classes", given_classes)
+        self.classes = self.given_classes
         if given_dim is not None and given_classes is not None:
             raise ValueError(
                 "given_dim and given_classes are both set; expected one: the condition is continuous or classes"
@@ -120,25 +130,17 @@ class Density(Observer):
         return self.evaluate_all(matrix(x, "x", dim=self.dim))
 
     def sample(self, n: int, given: Any = None, seed: int | None = None) -> Tensor:
-        """Draw n samples (n, dim), without gradients.
+        """Draw n samples (n, dim), without gradients, given n rows of the condition or a single one for all.
 
-        Args:
-            n: How many.
-            given: The condition, n rows or a single one for all.
-            seed: Makes the draw repeatable; without it torch's global generator decides.
+        A seed makes the draw repeatable; without it torch's global generator decides.
         """
-        given, like = self._rows(n, given), self._like()
-        with torch.no_grad(), full_precision(like.device.type):
-            v = self._seen(given, like.dtype)
-            return self.coordinates.inverse(self._sample(n, v, generator_of(seed)), self._regressors(v))
+        with torch.no_grad():
+            return self._drawn(n, given, seed)
 
     def initialize(self, x: Any, given: Any = None, *, seed: int | None = None) -> Self:
         """Start from the rows of x (N, dim) and of the condition; the module takes over the floating-point type of x.
 
-        Args:
-            x: Samples.
-            given: As many rows of the condition, for a conditional density.
-            seed: Makes the start repeatable; without it torch's global generator decides.
+        A seed makes the start repeatable; without it torch's global generator decides.
         """
         return self._start_from(*self._checked(x, given), seed)
 
@@ -159,15 +161,14 @@ class Density(Observer):
 
     def evaluate_all(self, x: Tensor) -> Tensor:
         """Log-densities (N, classes) of rows that were checked already: for the library's own use."""
+        assert self.given_classes is not None
+        if self.class_coordinates:  # all pairs as rows of one pass
+            labels = torch.arange(self.given_classes, device=x.device).repeat(len(x))
+            return self.evaluate(x.repeat_interleave(self.given_classes, 0), labels).view(len(x), -1)
         with full_precision(x.device.type):
             x = x if x.dtype.itemsize >= 4 else x.float()
             u, log_det = self.coordinates(x)
             return self._log_prob_all(u) + (log_det if log_det.dim() == 0 else log_det.unsqueeze(-1))
-
-    def extra_repr(self) -> str:
-        """Dimensions, for ``repr``."""
-        parts = [(name, getattr(self, name)) for name in ("dim", "given_dim", "given_classes")]
-        return ", ".join(f"{name}={value}" for name, value in parts if value is not None)
 
     @abstractmethod
     def _log_prob(self, u: Tensor, given: Condition) -> Tensor:
@@ -181,17 +182,17 @@ class Density(Observer):
     def _initialize(self, u: Tensor, given: Condition, generator: torch.Generator) -> None:
         """Set the parameters from the samples u (N, dim) in the density's coordinates."""
 
+    def _drawn(self, n: int, given: Any, seed: int | None) -> Tensor:
+        given, like = self._rows(n, given), self._like()
+        with full_precision(like.device.type):
+            v = self._seen(given, like.dtype)
+            return self.coordinates.inverse(self._sample(n, v, generator_of(seed)), self._regressors(v))
+
     def _log_prob_all(self, u: Tensor) -> Tensor:
         """Log-densities (N, classes) at u (N, dim)."""
         assert self.given_classes is not None
         labels = torch.arange(self.given_classes, device=u.device)
         return torch.stack([self._log_prob(u, label.expand(len(u))) for label in labels], -1)
-
-    def _evaluate_each_class(self, x: Tensor) -> Tensor:
-        """Log-densities (N, classes) where the coordinates depend on the class: all pairs as rows of one pass."""
-        assert self.given_classes is not None
-        labels = torch.arange(self.given_classes, device=x.device).repeat(len(x))
-        return self.evaluate(x.repeat_interleave(self.given_classes, 0), labels).view(len(x), -1)
 
     def _begin(self, x: Tensor, given: Condition, generator: torch.Generator) -> None:
         if self.features is not None:
@@ -216,8 +217,10 @@ class Density(Observer):
         return given if self.features is None else self.features(given)
 
     def _regressors(self, v: Condition) -> Condition:
-        """What the coordinates see of a condition: features, and nothing of classes unless a subclass says so."""
-        return None if self.given_classes is not None else v
+        """What the coordinates see of a condition: features, and classes one-hot or not at all."""
+        if v is None or self.given_classes is None:
+            return v
+        return nn.functional.one_hot(v, self.given_classes) if self.class_coordinates else None
 
     def _rows_by_class(self, u: Tensor, given: Condition, least: int = 2) -> list[Tensor]:
         """The rows of each class, all rows for a class with fewer than ``least``; one group without classes."""
@@ -232,21 +235,14 @@ class Density(Observer):
 
     def _checked(self, x: Any, given: Any) -> tuple[Tensor, Condition]:
         x, given = self.shaped(x, given)
-        if given is None:
-            check_values((x, "x", None))
-        else:
-            check_values((x, "x", None), (given, "given", self.given_classes))
+        second = () if given is None else ((given, "given", self.given_classes),)
+        check_values((x, "x", None), *second)
         return x, given
 
     def shaped(self, x: Any, given: Any, names: tuple[str, str] = ("x", "given")) -> tuple[Tensor, Condition]:
         """Check the shapes and kinds of x and given, which errors call by ``names``; their values are not looked at."""
         x = matrix(x, names[0], dim=self.dim, finite=False)
         return x, self._condition(given, len(x), names[1])
-
-    @property
-    def classes(self) -> int | None:
-        """How many classes the condition has; ``None`` where it is none or continuous."""
-        return self.given_classes
 
     def _rows(self, n: int, given: Any) -> Condition:
         """The condition for n samples."""

@@ -25,9 +25,7 @@ class Flow(Density):
     It needs zuko: ``pip install "infoknife[flow]"``.
 
     Args:
-        dim: Dimension d of x.
-        given_dim: Dimension of a continuous condition.
-        given_classes: Number of classes of a discrete condition.
+        dim: As for ``Density``, and so are ``given_dim`` and ``given_classes``.
         transforms: Number of splines in the chain; the order of the coordinates turns around from one to the next.
         bins: Number of pieces of a spline, at least 2.
         hidden: Widths of the hidden layers of the network behind each spline.
@@ -39,6 +37,7 @@ class Flow(Density):
     """
 
     rate = 1e-3
+    class_coordinates = True
 
     def __init__(
         self,
@@ -60,13 +59,6 @@ class Flow(Density):
             raise TypeError(f"hidden is {hidden!r}; expected the widths of the layers, such as (64, 64)")
         widths = tuple(check_count("hidden", width) for width in hidden)
         self.splines = _Splines(self.dim, context, transforms, bins, widths)
-
-    def evaluate_all(self, x: Tensor) -> Tensor:
-        """Log-densities (N, classes) of rows that were checked already, each class in coordinates of its own."""
-        return self._evaluate_each_class(x)
-
-    def _regressors(self, v: Tensor | None) -> Tensor | None:
-        return v if v is None or self.given_classes is None else nn.functional.one_hot(v, self.given_classes)
 
     def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
         z, log_det = self._map(u, given)

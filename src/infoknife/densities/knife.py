@@ -338,14 +338,7 @@ class TrunkKernels(Bank):
     $y_m = e^{s_m(v)} \odot \bigl(F_m u - c_m - o_m(v)\bigr)$ is standard normal in kernel m. The coordinates u are what
     a linear regression on the condition leaves. $F_m$ and $c_m$ start from a mixture fitted to them; the trunk's
     outputs $(s, o)$ and the change of the weights start at zero. A step costs N M d numbers of network output, not
-    N M d d.
-
-    Args:
-        given_dim: Dimension of the condition.
-        components: Number of kernels.
-        covariance: Shape of the kernels.
-        hidden: Width of the trunk's two hidden layers.
-        network: ``activation`` and ``layer_norm`` of the trunk, as ``MLP`` takes them.
+    N M d d. The trunk has two hidden layers; ``network`` is its ``activation`` and ``layer_norm``, as for ``MLP``.
     """
 
     def __init__(
@@ -397,14 +390,8 @@ class TrunkKernels(Bank):
 class PaperKernels(Bank):
     """The paper's form: three networks with one tanh layer give all of (A, b, u) for every point (section A.3).
 
-    The network of the factors has a last layer for each of their columns, as ``kernels.by_point`` takes them.
-
-    Args:
-        given_dim: Dimension of the condition.
-        components: Number of kernels.
-        covariance: Shape of the kernels, full (which the paper has) or diagonal.
-        hidden: Width of the networks' hidden layer.
-        network: ``activation`` and ``layer_norm`` of the networks, as ``MLP`` takes them.
+    The network of the factors has a last layer for each of their columns, as ``kernels.by_point`` takes them. Kernels
+    are full (which the paper has) or diagonal; ``network`` is ``activation`` and ``layer_norm``, as for ``MLP``.
     """
 
     def __init__(
@@ -472,10 +459,8 @@ class KNIFE(Density):
     It works at once, as a mixture around the standard normal; ``initialize`` starts it from data (``fit`` does).
 
     Args:
-        dim: Dimension d of x.
+        dim: As for ``Density``, and so are ``given_dim`` and ``given_classes``.
         components: Number M of kernels (for each class).
-        given_dim: Dimension of a continuous condition.
-        given_classes: Number of classes of a discrete condition.
         covariance: ``"full"``, ``"diagonal"``, ``"tied"`` (one full covariance for all kernels) or ``"low-rank"``.
         rank: Rank of the low-rank part; about the square root of ``dim`` if not given.
         network: How kernels follow a continuous condition: ``"trunk"``, one network for weights, means and scales,

@@ -4,32 +4,41 @@ $\log p(x \mid y) = \sum_i \log f\bigl((x_i - \mu_i(y)) / \sigma_i(y)\bigr) - \l
 """
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from infoknife.coordinates import Features, Identity, Standardize
-from infoknife.densities.base import Density, full_precision, generator_of
+from infoknife.densities.base import Density
 from infoknife.inputs import check_count, one_of
 from infoknife.nn import MLP, Activation, Linear, redraw, regression
 
 
+class Standard(NamedTuple):
+    """The standard member of a family: its standard deviation, log-density and quantiles, elementwise."""
+
+    deviation: float
+    log_prob: Callable[[Tensor], Tensor]
+    quantile: Callable[[Tensor], Tensor]
+
+
 class LocationScale(Density):
-    """A location and a log-scale for every coordinate: numbers, one pair per class, or a network of the condition.
+    r"""A location and a log-scale for every coordinate: numbers, one pair per class, or a network of the condition.
+
+    As a module it gives the mean of $-\log p$ in nats, in expectation an upper bound of the entropy (`eq:ce_bound`).
 
     Args:
-        dim: Dimension of x.
-        given_dim: Dimension of a continuous condition.
-        given_classes: Number of classes of a discrete condition.
+        dim: As for ``Density``, and so are ``given_dim`` and ``given_classes``.
         hidden: Width of the network's one hidden layer, for a continuous condition.
         activation: Class of the network's activation module; ``nn.Tanh`` if not given.
         layer_norm: Whether the network has LayerNorms, as ``MLP`` takes it.
         init: ``"data"``: standardised coordinates, location and scale of the data, linear regression on the condition;
             ``"paper"``: the coordinates of the data, log-variances and a random start, as the paper trained it.
     """
+
+    standard: ClassVar[Standard]
 
     def __init__(
         self,
@@ -63,33 +72,18 @@ class LocationScale(Density):
 
     def rsample(self, n: int, given: Any = None, seed: int | None = None) -> Tensor:
         """Draw n samples (n, dim) whose gradient reaches the parameters and the condition."""
-        given = self._rows(n, given)
-        with full_precision(self.values.device.type):
-            return self.coordinates.inverse(self._sample(n, self._seen(given, self.values.dtype), generator_of(seed)))
+        return self._drawn(n, given, seed)
 
     def log_prob_pairs(self, x: Tensor, given: Tensor) -> Callable[[slice], Tensor]:
         """How to compute the log-densities (N, B) of a slice of rows of x given every row of a continuous condition."""
         u, log_det = self.coordinates(x)
         location, log_scale = self._location_and_log_scale(self._seen(given, x.dtype), u)
         rate, offset = (-log_scale).exp().unsqueeze(1), log_det - log_scale.sum(-1, keepdim=True)
-        return lambda at: self._standard_log_prob((u[at] - location.unsqueeze(1)) * rate).sum(-1) + offset
-
-    @property
-    @abstractmethod
-    def _standard_deviation(self) -> float:
-        """Standard deviation of the standard member."""
-
-    @abstractmethod
-    def _standard_log_prob(self, z: Tensor) -> Tensor:
-        """Log-density of the standard member, elementwise."""
-
-    @abstractmethod
-    def _standard_quantile(self, level: Tensor) -> Tensor:
-        """Inverse distribution function of the standard member, elementwise."""
+        return lambda at: self.standard.log_prob((u[at] - location.unsqueeze(1)) * rate).sum(-1) + offset
 
     def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
         location, log_scale = self._location_and_log_scale(given, u)
-        return (self._standard_log_prob((u - location) * (-log_scale).exp()) - log_scale).sum(-1)
+        return (self.standard.log_prob((u - location) * (-log_scale).exp()) - log_scale).sum(-1)
 
     def _log_prob_all(self, u: Tensor) -> Tensor:
         return self._log_prob(u.unsqueeze(1), torch.arange(len(self.values), device=u.device))
@@ -97,7 +91,7 @@ class LocationScale(Density):
     def _sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
         location, log_scale = self._location_and_log_scale(given, self.values)
         level = torch.rand(n, self.dim, generator=generator, dtype=torch.double).clamp(1e-12, 1 - 1e-12)
-        return location + log_scale.exp() * self._standard_quantile(level).to(self.values)
+        return location + log_scale.exp() * self.standard.quantile(level).to(self.values)
 
     def _initialize(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         if self.init == "paper":
@@ -111,7 +105,9 @@ class LocationScale(Density):
             slope = regression(given, u)
             self.skip.weight.copy_(slope.T)
             u = u - given @ slope
-        self.values.copy_(torch.stack([self._moments(rows) for rows in self._rows_by_class(u, given)]))
+        for values, rows in zip(self.values, self._rows_by_class(u, given), strict=True):
+            scale = rows.std(0, correction=0).clamp_min(1e-6) / self.standard.deviation
+            values.copy_(torch.cat([rows.mean(0), scale.log()]))
 
     def _initialize_paper(self, generator: torch.Generator) -> None:
         """Standard noise for locations and log-variances, Glorot's start for the network's last layer."""
@@ -121,10 +117,6 @@ class LocationScale(Density):
             weight, bias = self.network[-1].parameters()
             weight.copy_(nn.init.xavier_uniform_(torch.empty(weight.shape), generator=generator))
             bias.zero_()
-
-    def _moments(self, u: Tensor) -> Tensor:
-        scale = u.std(0, correction=0).clamp_min(1e-6) / self._standard_deviation
-        return torch.cat([u.mean(0), scale.log()])
 
     def _location_and_log_scale(self, given: Tensor | None, like: Tensor) -> tuple[Tensor, Tensor]:
         values = self.values.to(like.dtype)
@@ -138,9 +130,8 @@ class LocationScale(Density):
 
 
 class Gaussian(LocationScale):
-    r"""A Gaussian with diagonal covariance, perhaps given a second variable: the density of DoE.
+    """A Gaussian with diagonal covariance, perhaps given a second variable: the density of DoE.
 
-    As a module it gives the mean of $-\log p$ in nats, in expectation an upper bound of the entropy (`eq:ce_bound`).
     Its arguments are those of ``LocationScale``.
 
     Example:
@@ -149,19 +140,12 @@ class Gaussian(LocationScale):
         2.8
     """
 
-    _standard_deviation = 1.0
-
-    def _standard_log_prob(self, z: Tensor) -> Tensor:
-        return -0.5 * (z * z + math.log(2 * math.pi))
-
-    def _standard_quantile(self, level: Tensor) -> Tensor:
-        return torch.special.ndtri(level)
+    standard = Standard(1.0, lambda z: -0.5 * (z * z + math.log(2 * math.pi)), torch.special.ndtri)
 
 
 class Logistic(LocationScale):
-    r"""Independent logistic coordinates, perhaps given a second variable: DoE with the logistic density.
+    """Independent logistic coordinates, perhaps given a second variable: DoE with the logistic density.
 
-    As a module it gives the mean of $-\log p$ in nats, in expectation an upper bound of the entropy (`eq:ce_bound`).
     Its arguments are those of ``LocationScale``.
 
     Example:
@@ -170,10 +154,4 @@ class Logistic(LocationScale):
         2.0
     """
 
-    _standard_deviation = math.pi / math.sqrt(3)
-
-    def _standard_log_prob(self, z: Tensor) -> Tensor:
-        return -z - 2 * nn.functional.softplus(-z)
-
-    def _standard_quantile(self, level: Tensor) -> Tensor:
-        return torch.logit(level)
+    standard = Standard(math.pi / math.sqrt(3), lambda z: -z - 2 * nn.functional.softplus(-z), torch.logit)

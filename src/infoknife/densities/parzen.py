@@ -1,6 +1,7 @@
 """Kernels at fixed centres: Parzen-Rosenblatt and Schraudolph."""
 
 import math
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -14,6 +15,7 @@ from infoknife.inputs import check_count, one_of
 from infoknife.mixtures import some_rows
 from infoknife.nn import MLP
 
+RULES: dict[str, Callable[[int], float]] = {"scott": lambda dim: 1.0, "silverman": lambda dim: (dim + 2) / 4}
 _CHUNK = 2**24  # numbers at once when many points meet many centres
 
 
@@ -26,6 +28,10 @@ class FixedCentres(Density):
         """Start from the first batch; after that neither centres nor coordinates move."""
         if not self.initialized:
             super().observe(x, given)
+
+    def _rule(self, name: str, rows: int) -> float:
+        """The bandwidth of a rule for so many rows, in standard deviations."""
+        return math.pow(rows * RULES[name](self.dim), -1 / (self.dim + 4))
 
 
 class Parzen(FixedCentres):
@@ -77,7 +83,7 @@ class Parzen(FixedCentres):
         rows = torch.arange(len(u)) if self.components is None else some_rows(len(u), self.components, generator)
         self.centres = u[rows.to(u.device)]
         rule = self.bandwidth
-        self.width = u.new_tensor(RULES[rule](len(rows), self.dim) if isinstance(rule, str) else rule)
+        self.width = u.new_tensor(self._rule(rule, len(rows)) if isinstance(rule, str) else rule)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         """Make room for as many centres as the state has."""
@@ -95,10 +101,8 @@ class Schraudolph(FixedCentres):
     entropy in expectation on rows that are not centres (`eq:ce_bound`).
 
     Args:
-        dim: Dimension of x.
+        dim: As for ``Density``, and so are ``given_dim`` and ``given_classes``.
         components: Number of centres (for each class), drawn from the rows of ``initialize``.
-        given_dim: Dimension of a continuous condition.
-        given_classes: Number of classes of a discrete condition.
         hidden: Width of the network's hidden layer.
         init: ``"data"``: whitened coordinates and Scott's bandwidth; ``"paper"``: the coordinates of the data and
             log-scales of 0.01 times standard noise.
@@ -164,7 +168,7 @@ class Schraudolph(FixedCentres):
         drawn = [rows[some_rows(len(rows), self.components, generator).to(rows.device)] for rows in groups]
         self.centres = torch.stack(drawn)
         if self.init == "data":
-            self.log_diagonal.fill_(-math.log(_scott(self.components, self.dim)))
+            self.log_diagonal.fill_(-math.log(self._rule("scott", self.components)))
         else:
             self.log_diagonal.copy_(0.01 * torch.randn(self.log_diagonal.shape, generator=generator))
         if self.given_dim is not None:
@@ -173,14 +177,3 @@ class Schraudolph(FixedCentres):
     def _zero_network(self) -> None:
         for parameter in self.network[-1].parameters():
             nn.init.zeros_(parameter)
-
-
-def _scott(rows: int, dim: int) -> float:
-    return math.pow(rows, -1 / (dim + 4))
-
-
-def _silverman(rows: int, dim: int) -> float:
-    return math.pow(rows * (dim + 2) / 4, -1 / (dim + 4))
-
-
-RULES = {"scott": _scott, "silverman": _silverman}

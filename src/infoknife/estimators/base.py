@@ -1,11 +1,10 @@
 """What all estimators of mutual information share: checked inputs, coordinates, one interface."""
 
 from abc import abstractmethod
-from collections.abc import Iterable
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from infoknife.coordinates import FAR, Standardize, Transform
 from infoknife.densities.base import Observer, full_precision
@@ -50,6 +49,7 @@ class MutualInformation(Observer):
     facts: ClassVar[Facts]
     negatives: ClassVar[bool] = False  # whether the other rows of a batch stand for independent ones
     rate = 1e-3
+    shown = ("x_dim", "y_dim", "y_classes", "bound")
 
     def __init__(
         self, x_dim: int, y_dim: int | None = None, *, y_classes: int | None = None, standardize: bool = True
@@ -62,7 +62,7 @@ class MutualInformation(Observer):
         for name, value in (("x_dim", x_dim), ("y_dim", y_dim), ("y_classes", y_classes)):
             if value is not None:
                 check_count(name, value)
-        self.x_dim, self.y_dim, self.y_classes = x_dim, y_dim, y_classes
+        self.x_dim, self.y_dim, self.y_classes, self.classes = x_dim, y_dim, y_classes, y_classes
         self.x_coordinates: Transform | None = Standardize(x_dim) if standardize else None
         self.y_coordinates: Transform | None = Standardize(y_dim) if standardize and y_dim is not None else None
 
@@ -100,11 +100,6 @@ class MutualInformation(Observer):
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
         """Return parameter groups for any torch optimiser; parts that learn at another rate say so."""
         return [{"params": list(self.parameters()), "lr": lr}]
-
-    def extra_repr(self) -> str:
-        """Dimensions and bound, for ``repr``."""
-        parts = [(name, getattr(self, name)) for name in ("x_dim", "y_dim", "y_classes", "bound")]
-        return ", ".join(f"{name}={value!r}" for name, value in parts if value is not None)
 
     @abstractmethod
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
@@ -158,11 +153,6 @@ class MutualInformation(Observer):
             return x, class_codes(y, names[1], classes=self.y_classes, rows=len(x), finite=False)
         return x, matrix(y, names[1], dim=self.y_dim, rows=len(x), finite=False)
 
-    @property
-    def classes(self) -> int | None:
-        """How many classes y has; ``None`` where it is continuous."""
-        return self.y_classes
-
     def _mapped(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """The rows in the coordinates of the subclass, in at least single precision; standardised ones end at FAR."""
         x = x.to(torch.promote_types(x.dtype, torch.float32))
@@ -174,6 +164,3 @@ class MutualInformation(Observer):
         with full_precision(x.device.type):
             result: Tensor = function(*self._mapped(x, y))
             return result
-
-    def _group(self, modules: Iterable[nn.Module], lr: float) -> dict[str, Any]:
-        return {"params": [parameter for module in modules for parameter in module.parameters()], "lr": lr}

@@ -155,10 +155,10 @@ def mi(
         if y_classes is not None:
             raise ValueError("y_classes is set with encoder='gaussian'; expected none, y is the posterior's parameters")
         return _of(ENCODERS, name, "with encoder='gaussian'")(x_dim, y_dim, **options)
-    if y_classes is not None and y_dim is None:
-        return _of(CLASSES, name, "for classes, y_classes")(x_dim, y_classes=y_classes, **options)
-    if y_dim is None or y_classes is not None:
+    if (y_dim is None) == (y_classes is None):
         raise ValueError(f"y_dim is {y_dim} and y_classes is {y_classes}; expected exactly one: continuous or classes")
+    if y_classes is not None:
+        return _of(CLASSES, name, "for classes, y_classes")(x_dim, y_classes=y_classes, **options)
     return _of(CONTINUOUS, name, "for a continuous y, y_dim")(x_dim, y_dim, **options)
 
 

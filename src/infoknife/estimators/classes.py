@@ -22,9 +22,7 @@ class ClassDifference(MutualInformation):
     as far as the running class frequencies are right. Classes that a batch lacks do no harm.
 
     Args:
-        x_dim: Dimension of x.
-        y_dim: Not used: y is classes.
-        y_classes: Number of classes.
+        x_dim: As for ``MutualInformation``, and so is ``y_classes``; y is classes.
         density: A density as ``Difference`` takes it.
         **options: Options of the density.
 
@@ -77,10 +75,7 @@ class ClassDifference(MutualInformation):
         r"""Return what every row tells of its class by the densities alone, in nats: (N,), never negative.
 
         $\sum_s \hat p(s \mid x) \log \hat p(s \mid x) / \hat p(s)$: ``pointwise`` with the class averaged over the
-        posterior instead of looked up. Their means agree where the densities are right.
-
-        Args:
-            x: (N, x_dim).
+        posterior instead of looked up, for x (N, x_dim). Their means agree where the densities are right.
         """
         x = matrix(x, "x", dim=self.x_dim)
         with full_precision(x.device.type):

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from infoknife.densities.location_scale import Gaussian
 from infoknife.estimators.bounds import log_mean_exp, without
-from infoknife.estimators.critics import by_blocks
+from infoknife.estimators.critics import RELU, by_blocks
 from infoknife.inputs import check_count, one_of
-from infoknife.nn import MLP, Activation
+from infoknife.nn import MLP
 
 HIDDEN = {"default": 64, "paper": 15}
 FAR = 7.0  # the published networks' log-scales end softly there; the data have unit scale
@@ -46,8 +46,7 @@ class Regressor(Conditional):
     """A Gaussian with diagonal covariance whose mean and scale are functions of x, for continuous y.
 
     Args:
-        x_dim: Dimension of x.
-        y_dim: Dimension of y.
+        x_dim: Dimension of x, and ``y_dim`` that of y.
         hidden: Width of the hidden layer; that of the preset if it is not given.
         preset: ``"default"``: a linear regression and what a network adds to it, started from data; ``"paper"``: a
             network for the mean and one for the log-scale, each with half of 15 hidden units, random start.
@@ -70,7 +69,7 @@ class Regressor(Conditional):
             self.density = Gaussian(y_dim, given_dim=x_dim, hidden=width, **network)
             return
         self.density = Gaussian(y_dim, given_dim=x_dim, init="paper")
-        layers: dict[str, Any] = {"hidden": (max(1, width // 2),), "activation": nn.ReLU} | network
+        layers: dict[str, Any] = {"hidden": (max(1, width // 2),)} | RELU | network
         self.density.skip = MLP(x_dim, y_dim, **layers)  # type: ignore[assignment]
         self.density.network = _LogScale(MLP(x_dim, y_dim, **layers))  # type: ignore[assignment]
 
@@ -79,11 +78,7 @@ class Regressor(Conditional):
         return self.density.evaluate(y, x)
 
     def mean_log_prob(self, y: Tensor, x: Tensor) -> Tensor:
-        """Average over all rows of y at the cost of two.
-
-        log q is quadratic in every coordinate and has no mixed terms, so its mean over the rows is its mean over two
-        points with the mean and the variances of the rows.
-        """
+        """Average over two points with the mean and the variances of all rows: log q has squares, no mixed terms."""
         variance, mean = torch.var_mean(y, 0, correction=0)
         deviation = variance.clamp_min(torch.finfo(y.dtype).tiny).sqrt()
         above, below = (self.density.evaluate(point.expand_as(y), x) for point in (mean + deviation, mean - deviation))
@@ -99,15 +94,9 @@ class Regressor(Conditional):
 
 
 class Classifier(Conditional):
-    """The probabilities of classes from a network of x with one hidden layer.
+    """The probabilities of classes from a network of x with one hidden layer, 64 or, as in the paper, 15 wide.
 
-    Args:
-        x_dim: Dimension of x.
-        classes: Number of classes.
-        hidden: Width of the hidden layer; that of the preset if it is not given.
-        preset: ``"default"`` (64 wide) or ``"paper"`` (15 wide).
-        activation: The activation module's class.
-        layer_norm: Whether the network has LayerNorms, as ``MLP`` takes it.
+    Its arguments are those of ``Regressor``, with the number of classes in the place of ``y_dim``; ReLU by default.
 
     Example:
         >>> Classifier(3, 7).log_probs(torch.zeros(2, 3)).shape
@@ -115,18 +104,11 @@ class Classifier(Conditional):
     """
 
     def __init__(
-        self,
-        x_dim: int,
-        classes: int,
-        hidden: int | None = None,
-        preset: str = "default",
-        *,
-        activation: Activation = nn.ReLU,
-        layer_norm: bool = False,
+        self, x_dim: int, classes: int, hidden: int | None = None, preset: str = "default", **network: Any
     ) -> None:
         super().__init__()
         self.classes = classes
-        self.network = MLP(x_dim, classes, (_width(hidden, preset),), activation, layer_norm=layer_norm)
+        self.network = MLP(x_dim, classes, (_width(hidden, preset),), **RELU | network)
 
     def log_probs(self, x: Tensor) -> Tensor:
         """Return log q of every class: (N, classes)."""

@@ -1,6 +1,5 @@
 """Lower bounds of mutual information from a critic that tells pairs that came together from pairs that did not."""
 
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, final
 
@@ -9,14 +8,12 @@ from torch import Tensor, nn
 
 from infoknife.estimators import bounds
 from infoknife.estimators.base import Bound, Facts, MutualInformation
-from infoknife.estimators.critics import Concatenated, Critic, Separable, shuffled
+from infoknife.estimators.critics import RELU, Concatenated, Critic, Separable, shuffled
 from infoknife.inputs import one_of
-from infoknife.nn import MLP, Activation
+from infoknife.nn import MLP
 
 CRITICS: dict[str, type[Separable | Concatenated]] = {"concatenated": Concatenated, "separable": Separable}
-HIDDEN = {"default": 128, "paper": 15}
-NWJ_PAIRS = {"default": "all", "paper": "batch"}
-TUBA_HIDDEN = {"default": 128, "paper": 40}
+ASCENT = "gradient ascent on the bound"
 
 Average = Callable[[Tensor, int], Tensor]  # of a block of columns over so many rows
 
@@ -34,20 +31,21 @@ class Contrastive(MutualInformation):
       global generator draws; otherwise ``"all"``, so that values repeat exactly.
 
     Args:
-        x_dim: Dimension of x.
-        y_dim: Dimension of a continuous y.
-        y_classes: Number of classes of a discrete y.
-        pairs: ``"all"``, ``"batch"`` or ``"shuffled"``.
+        x_dim: As for ``MutualInformation``, and so are ``y_dim`` and ``y_classes``.
+        pairs: ``"all"``, ``"batch"`` or ``"shuffled"``; those of the estimator and its preset if it is not given.
         critic: ``"concatenated"``, one network of x and y, or ``"separable"``, a product of two networks.
         hidden: Width of the critic's hidden layers; that of the preset if it is not given.
         layers: Number of the critic's hidden layers.
-        activation: Class of the critic's activation module.
-        layer_norm: Whether the critic has LayerNorms, as ``MLP`` takes it.
         preset: ``"default"`` (128 wide), or ``"paper"``: the networks of figure 3, 15 wide, trained with Adam at 0.001.
+        network: ``activation`` (ReLU by default) and ``layer_norm`` of the networks, as ``MLP`` takes them.
     """
 
     bound: ClassVar[Bound] = "lower"
     negatives = True
+    terms: ClassVar[Callable[[Tensor, Tensor], Tensor]]  # the bound, of scores and of what is left of the negatives
+    widths: ClassVar = {"default": 128, "paper": 15}
+    pairs: ClassVar = {"default": "all", "paper": "all"}
+    paper_output: ClassVar[type[nn.Module]] = nn.Identity  # what is applied to the score under preset="paper"
 
     def __init__(
         self,
@@ -55,28 +53,25 @@ class Contrastive(MutualInformation):
         y_dim: int | None = None,
         *,
         y_classes: int | None = None,
-        pairs: str = "all",
+        pairs: str | None = None,
         critic: str = "concatenated",
         hidden: int | None = None,
         layers: int = 1,
-        activation: Activation = nn.ReLU,
-        layer_norm: bool = False,
         preset: str = "default",
+        **network: Any,
     ) -> None:
         super().__init__(x_dim, y_dim, y_classes=y_classes)
+        one_of("preset", preset, tuple(self.widths))
+        pairs = self.pairs[preset] if pairs is None else pairs
         one_of("pairs", pairs, ("all", "batch", "shuffled"))
         one_of("critic", critic, tuple(CRITICS))
-        one_of("preset", preset, tuple(HIDDEN))
         self.y_features = y_dim or y_classes or 0
-        self.hidden = HIDDEN[preset] if hidden is None else hidden
-        network: dict[str, Any] = {"activation": activation, "layer_norm": layer_norm}
-        output = self._output(preset == "paper")
-        self.critic: Critic = CRITICS[critic](x_dim, self.y_features, self.hidden, layers, output=output, **network)
+        self.hidden = self.widths[preset] if hidden is None else hidden
+        self.network: dict[str, Any] = RELU | network
+        output = self.paper_output() if preset == "paper" else nn.Identity()
+        make = CRITICS[critic]
+        self.critic: Critic = make(x_dim, self.y_features, self.hidden, layers, output=output, **self.network)
         self.one_negative, self.with_joint = pairs == "shuffled", pairs == "batch"
-
-    def _output(self, published: bool) -> nn.Module:
-        """What is applied to the critic's score."""
-        return nn.Identity()
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         return -self._value(x, y)
@@ -85,9 +80,9 @@ class Contrastive(MutualInformation):
         y = self._encoded(x, y)
         return self._bound(self.critic(x, y), self._negative(x, y), y)
 
-    @abstractmethod
     def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
         """Values (N,) from the scores (N,) of pairs that came together and the log-mean-exp (N,) of the others."""
+        return type(self).terms(joint, negative)
 
     def _negative(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the log-mean-exp (N,) over the negatives of each y."""
@@ -113,13 +108,11 @@ class MINE(Contrastive):
     $\mathbb E_{p(x,y)}[f] - \log \mathbb E_{p(x)p(y)}[e^f] \le I(X; Y)$ in nats. The gradient of the logarithm from few
     negatives is biased; ``loss`` divides by a running mean of $\mathbb E[e^f]$, which ``observe`` moves, instead of the
     batch's. The value is a lower bound for many rows; from few negatives it is too large by half the squared relative
-    error of their mean.
+    error of their mean. ``pairs`` is ``"shuffled"`` if it is not given.
 
     Args:
-        dims: ``x_dim``, and ``y_dim`` or ``y_classes``.
+        dims: As for ``Contrastive``, and so are ``options``.
         momentum: Step of the running mean; 1 is the batch's own mean, the uncorrected gradient.
-        pairs: ``"shuffled"``, ``"all"`` or ``"batch"``.
-        options: Further options of ``Contrastive``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -127,18 +120,17 @@ class MINE(Contrastive):
         True
     """
 
-    facts = Facts("gradient ascent on the bound", "one shuffled pair per row", "N", "Belghazi et al. 2018")
+    facts = Facts(ASCENT, "one shuffled pair per row", "N", "Belghazi et al. 2018")
+    terms = bounds.donsker_varadhan
+    pairs: ClassVar = {"default": "shuffled", "paper": "shuffled"}
     log_mean: Tensor
 
-    def __init__(self, *dims: Any, momentum: float = 0.01, pairs: str = "shuffled", **options: Any) -> None:
-        super().__init__(*dims, pairs=pairs, **options)
+    def __init__(self, *dims: Any, momentum: float = 0.01, **options: Any) -> None:
+        super().__init__(*dims, **options)
         if not 0 < momentum <= 1:
             raise ValueError(f"momentum is {momentum}; expected a number in (0, 1], 1 for the batch's own mean")
         self.momentum = momentum
         self.register_buffer("log_mean", torch.tensor(float("nan")))  # of e^f; no batch has come yet
-
-    def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
-        return bounds.donsker_varadhan(joint, negative)
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         """Minus the bound; in training its gradient has the running mean in the denominator."""
@@ -165,13 +157,8 @@ class MINE(Contrastive):
 class NWJ(Contrastive):
     r"""The bound of Nguyen, Wainwright & Jordan (2010): $\mathbb E[f] - e^{-1} \mathbb E[e^f] \le I(X; Y)$ in nats.
 
-    A lower bound in expectation for any batch; its variance grows like $e^{I(X; Y)}$.
-
-    Args:
-        dims: ``x_dim``, and ``y_dim`` or ``y_classes``.
-        pairs: ``"all"``, ``"batch"`` (that of ``preset="paper"``) or ``"shuffled"``.
-        preset: ``"default"`` or ``"paper"``.
-        options: Further options of ``Contrastive``.
+    A lower bound in expectation for any batch; its variance grows like $e^{I(X; Y)}$. Its arguments are those of
+    ``Contrastive``; the pairs of ``preset="paper"`` are ``"batch"``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -179,31 +166,19 @@ class NWJ(Contrastive):
         torch.Size([64])
     """
 
-    facts = Facts("gradient ascent on the bound", "all pairs of the batch", "N, in blocks", "Nguyen et al. 2010")
-
-    def __init__(self, *dims: Any, pairs: str | None = None, preset: str = "default", **options: Any) -> None:
-        pairs = NWJ_PAIRS.get(preset, "all") if pairs is None else pairs
-        super().__init__(*dims, pairs=pairs, preset=preset, **options)
-
-    def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
-        return bounds.nwj(joint, negative)
+    facts = Facts(ASCENT, "all pairs of the batch", "N, in blocks", "Nguyen et al. 2010")
+    terms = bounds.nwj
+    pairs: ClassVar = {"default": "all", "paper": "batch"}
 
 
 @final
 class TUBA(Contrastive):
     r"""The bound of Poole et al. (2019): $1 + \mathbb E[f - a(y)] - \mathbb E[e^{f - a(y)}] \le I(X; Y)$ in nats.
 
-    The baseline $a(y)$ is learned; where it is 1 the bound is NWJ's. A lower bound in expectation for any batch.
-
-    Args:
-        dims: ``x_dim``, and ``y_dim`` or ``y_classes``.
-        hidden: Width of the critic's hidden layers, and of the baseline's one.
-        activation: Class of the activation module of critic and baseline.
-        layer_norm: Whether critic and baseline have LayerNorms, as ``MLP`` takes it.
-        preset: ``"default"`` (128 wide), or ``"paper"``: a linear baseline, and 40 wide, chosen to come near the
-            published values with Adam at 0.0005 (at 0.001 bursts reach the last level). Those exceed log N, which
-            the public code, 15 wide with all pairs of the batch, cannot.
-        options: Further options of ``Contrastive``.
+    The baseline $a(y)$ is learned, by a network as wide as the critic's; where it is 1 the bound is NWJ's. A lower
+    bound in expectation for any batch. Its arguments are those of ``Contrastive``, but for the preset: ``"paper"`` has
+    a linear baseline, and is 40 wide, chosen to come near the published values with Adam at 0.0005 (at 0.001 bursts
+    reach the last level). Those exceed log N, which the public code, 15 wide with all pairs of the batch, cannot.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -211,21 +186,13 @@ class TUBA(Contrastive):
         torch.Size([64])
     """
 
-    facts = Facts("gradient ascent on the bound", "all pairs of the batch", "N, in blocks", "Poole et al. 2019")
+    facts = Facts(ASCENT, "all pairs of the batch", "N, in blocks", "Poole et al. 2019")
+    widths: ClassVar = {"default": 128, "paper": 40}
 
-    def __init__(
-        self,
-        *dims: Any,
-        hidden: int | None = None,
-        activation: Activation = nn.ReLU,
-        layer_norm: bool = False,
-        preset: str = "default",
-        **options: Any,
-    ) -> None:
-        hidden = TUBA_HIDDEN.get(preset) if hidden is None else hidden
-        network: dict[str, Any] = {"activation": activation, "layer_norm": layer_norm}
-        super().__init__(*dims, **options | network | {"hidden": hidden, "preset": preset})
-        self.baseline = MLP(self.y_features, 1, () if preset == "paper" else (self.hidden,), **network)
+    def __init__(self, *dims: Any, preset: str = "default", **options: Any) -> None:
+        super().__init__(*dims, preset=preset, **options)
+        widths = () if preset == "paper" else (self.hidden,)
+        self.baseline = MLP(self.y_features, 1, widths, **self.network)
 
     def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
         return bounds.tuba(joint, negative, self.baseline(y).squeeze(-1))
@@ -236,11 +203,8 @@ class InfoNCE(Contrastive):
     r"""Which x belongs to $y_j$ (van den Oord et al., 2018).
 
     $\mathbb E[f(x_j, y_j) - \log \frac 1N \sum_i e^{f(x_i, y_j)}] \le I(X; Y)$ in nats: a lower bound in expectation
-    for any batch, and never more than $\log N$. Under ``preset="paper"`` the score goes through softplus.
-
-    Args:
-        dims: ``x_dim``, and ``y_dim`` or ``y_classes``.
-        options: Further options of ``Contrastive``, but for ``pairs``, which is ``"batch"``.
+    for any batch, and never more than $\log N$. Under ``preset="paper"`` the score goes through softplus. Its arguments
+    are those of ``Contrastive``, but for ``pairs``, which is ``"batch"``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -248,16 +212,12 @@ class InfoNCE(Contrastive):
         torch.Size([64])
     """
 
-    facts = Facts("gradient ascent on the bound", "all pairs of the batch", "N, in blocks", "van den Oord et al. 2018")
+    facts = Facts(ASCENT, "all pairs of the batch", "N, in blocks", "van den Oord et al. 2018")
+    terms = bounds.info_nce
+    paper_output = nn.Softplus
 
     def __init__(self, *dims: Any, **options: Any) -> None:
         super().__init__(*dims, pairs="batch", **options)
-
-    def _output(self, published: bool) -> nn.Module:
-        return nn.Softplus() if published else nn.Identity()
-
-    def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
-        return bounds.info_nce(joint, negative)
 
 
 @final
@@ -269,11 +229,10 @@ class SMILE(Contrastive):
     objective, as published; ``forward`` has the gradient of its value.
 
     Args:
-        dims: ``x_dim``, and ``y_dim`` or ``y_classes``.
+        dims: As for ``Contrastive``, and so are ``options``, but for ``pairs``, which is ``"all"``.
         tau: Where the scores of the negatives are clipped, in nats.
         gradient: What the critic learns by: ``"js"``, the Jensen-Shannon objective, or ``"nwj"``, the NWJ bound (with
             its constant moved, so that the best score is the log-density ratio and not one more).
-        options: Further options of ``Contrastive``, but for ``pairs``, which is ``"all"``.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -283,6 +242,7 @@ class SMILE(Contrastive):
 
     bound = None
     facts = Facts("Jensen-Shannon or NWJ", "all pairs of the batch", "N, in blocks", "Song & Ermon 2020")
+    terms = bounds.donsker_varadhan
 
     def __init__(self, *dims: Any, tau: float = 5.0, gradient: str = "js", **options: Any) -> None:
         super().__init__(*dims, pairs="all", **options)
@@ -296,9 +256,6 @@ class SMILE(Contrastive):
             return bounds.log_mean_exp(bounds.without(block.clamp(-self.tau, self.tau), first), len(x) - 1)
 
         return self.critic.columns(x, y, clipped)
-
-    def _bound(self, joint: Tensor, negative: Tensor, y: Tensor) -> Tensor:
-        return bounds.donsker_varadhan(joint, negative)
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         y = self._encoded(x, y)

@@ -2,14 +2,16 @@ r"""Critics: networks that score pairs, $f(x, y)$, and their score matrices in b
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from infoknife.inputs import check_count
-from infoknife.nn import MLP, Activation, LayerNorm, Linear
+from infoknife.nn import MLP, LayerNorm, Linear
 
+RELU: dict[str, Any] = {"activation": nn.ReLU}
 BUDGET = 1 << 22  # numbers of a block: 16 MB in single precision
 
 Reduction = Callable[[Tensor, int], Tensor]
@@ -18,10 +20,9 @@ Reduction = Callable[[Tensor, int], Tensor]
 class Critic(nn.Module, ABC):
     """A score for every pair of a row of x (N, x_dim) and a row of y (M, y_dim).
 
-    Subclasses compute features of x and of y, once per row, and join them, once per pair.
-
-    Args:
-        output: What is applied to the score; nothing if not given.
+    Subclasses compute features of x and of y, once per row, and join them, once per pair. They take the dimensions of x
+    and y, the width ``hidden`` and number ``layers`` of hidden layers, ``activation`` (ReLU by default) and
+    ``layer_norm`` as ``MLP`` takes them, and ``output``, which is applied to the score.
     """
 
     numbers = 1  # that the score of a pair takes
@@ -41,10 +42,7 @@ class Critic(nn.Module, ABC):
     def columns(self, x: Tensor, y: Tensor, reduction: Reduction) -> Tensor:
         """Reduce the columns of the score matrix to a number each, (M,), without holding the matrix.
 
-        Args:
-            x: Rows (N, x_dim).
-            y: Rows (M, y_dim).
-            reduction: Takes a block of columns (N, B) and the number of its first column, and gives (B,).
+        ``reduction`` takes a block of columns (N, B) and the number of its first column, and gives (B,).
         """
         u, v = self._features(x, y)
 
@@ -69,15 +67,7 @@ class Critic(nn.Module, ABC):
 class Separable(Critic):
     r"""The score $f(x, y) = g(x)^\top h(y)$ with two networks: a score matrix is one matrix product.
 
-    Args:
-        x_dim: Dimension of x.
-        y_dim: Dimension of y.
-        hidden: Width of the hidden layers.
-        layers: Number of hidden layers of each network.
-        embedding: Dimension of g(x) and h(y).
-        activation: The activation module's class.
-        layer_norm: Whether the networks have LayerNorms, as ``MLP`` takes it.
-        output: What is applied to the score.
+    Its arguments are those of ``Critic``, and ``embedding``, the dimension of g(x) and h(y).
 
     Example:
         >>> Separable(3, 5).matrix(torch.zeros(7, 3), torch.zeros(2, 5)).shape
@@ -92,15 +82,14 @@ class Separable(Critic):
         layers: int = 1,
         *,
         embedding: int = 32,
-        activation: Activation = nn.ReLU,
-        layer_norm: bool = False,
         output: nn.Module | None = None,
+        **network: Any,
     ) -> None:
         super().__init__(output)
         widths = (check_count("hidden", hidden),) * check_count("layers", layers)
         check_count("embedding", embedding)
-        self.x_network = MLP(x_dim, embedding, widths, activation, layer_norm=layer_norm)
-        self.y_network = MLP(y_dim, embedding, widths, activation, layer_norm=layer_norm)
+        self.x_network = MLP(x_dim, embedding, widths, **RELU | network)
+        self.y_network = MLP(y_dim, embedding, widths, **RELU | network)
 
     def _features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return self.x_network(x), self.y_network(y)
@@ -116,7 +105,7 @@ class Concatenated(Critic):
     r"""The score $f(x, y)$ of one network of both: $w^\top \mathrm{ReLU}(A x + B y + c)$ with one hidden layer.
 
     $A x + c$ and $B y$ are computed once per row; what is left for a pair starts with the activation of their sum.
-    Its arguments are those of ``Separable``, without an embedding; the first LayerNorm is of x and y together.
+    Its arguments are those of ``Critic``; the first LayerNorm is of x and y together.
 
     Example:
         >>> Concatenated(3, 5).matrix(torch.zeros(7, 3), torch.zeros(2, 5)).shape
@@ -129,19 +118,18 @@ class Concatenated(Critic):
         y_dim: int,
         hidden: int = 128,
         layers: int = 1,
-        *,
-        activation: Activation = nn.ReLU,
-        layer_norm: bool = False,
         output: nn.Module | None = None,
+        **network: Any,
     ) -> None:
         super().__init__(output)
         widths = (check_count("hidden", hidden),) * (check_count("layers", layers) - 1)
+        network = RELU | network
+        layer_norm = network.get("layer_norm", False)
         self.first = (NormedPairs if layer_norm else Pairs)(x_dim, y_dim, hidden)
-        rest = MLP(hidden, 1, widths, activation, layer_norm=layer_norm)
-        bend = activation()
+        bend = network["activation"]()
         if isinstance(bend, nn.ReLU):
             bend.inplace = True  # its input is new for every pair
-        self.rest = nn.Sequential(bend, rest)
+        self.rest = nn.Sequential(bend, MLP(hidden, 1, widths, **network))
         self.numbers = hidden * layers * (3 if layer_norm else 1)
 
     def _features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -156,11 +144,6 @@ class Concatenated(Critic):
 
 class Pairs(Linear):
     r"""A linear layer of x and y, $A x + B y + c$, of which all but the sum is computed once per row, not per pair.
-
-    Args:
-        x_dim: Dimension of x.
-        y_dim: Dimension of y.
-        out: Width of the output.
 
     Example:
         >>> layer, x, y = Pairs(3, 5, 2), torch.ones(7, 3), torch.ones(7, 5)

@@ -8,8 +8,6 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import partial
-from itertools import chain
 from typing import Any, final
 
 import torch
@@ -29,6 +27,7 @@ DENSITIES: dict[str, Callable[..., Density]] = {
     "doe-logistic": Logistic,
     "schraudolph": Schraudolph,
 }
+LIKELIHOOD = "likelihood of each entropy"
 TRIAL_ROWS = 2048  # rows of the short fits that choose a side; enough to see which is simpler
 TRIAL_STEPS = 200  # of them, of Adam at
 TRIAL_RATE = 1e-2
@@ -36,22 +35,13 @@ TRIAL_KERNELS = 32  # of the mixture that says how much a marginal has to learn
 
 
 class EntropyPair(nn.Module, ABC):
-    """The densities of a target with and without a condition, behind one map of the target.
-
-    Args:
-        dim: Dimension of the target.
-        ranks: Whether the target is made normal by rank first.
-    """
+    """The densities of a target with and without a condition, behind one map of the target, normal by rank or none."""
 
     rate = 1e-3  # learning rate for Adam
 
     def __init__(self, dim: int, ranks: bool) -> None:
         super().__init__()
         self.map: Transform = RankNormal(dim) if ranks else Identity(dim)
-
-    @abstractmethod
-    def groups(self) -> tuple[list[nn.Module], list[nn.Module]]:
-        """Return what learns at the rate of the conditional, and what learns at that of the marginal."""
 
     @abstractmethod
     def _log_probs(self, t: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
@@ -91,13 +81,9 @@ class OneNetwork(EntropyPair):
 
     rate = 5e-3
 
-    def __init__(self, dim: int, given_dim: int, ranks: bool, options: dict[str, Any], _: dict[str, Any]) -> None:
-        super().__init__(dim, ranks)
-        self.density = Autoregressive(dim, given_dim=given_dim, both=True, **options)
-
-    def groups(self) -> tuple[list[nn.Module], list[nn.Module]]:
-        """Return all of it, and nothing."""
-        return [self.density], []
+    def __init__(self, density: Autoregressive, ranks: bool) -> None:
+        super().__init__(density.dim, ranks)
+        self.density = density
 
     def _log_probs(self, t: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
         return self.density.evaluate_both(t, condition)
@@ -113,33 +99,11 @@ class OneNetwork(EntropyPair):
 
 @final
 class TwoDensities(EntropyPair):
-    """A density of its own for each, of one family.
+    """A density of its own for each, of one family."""
 
-    Args:
-        make: Makes a density from its dimension and options.
-        dim: Dimension of the target.
-        given_dim: Dimension of the condition.
-        ranks: Whether the target is made normal by rank first.
-        options: Options of both densities.
-        conditional_options: Options of the conditional one alone.
-    """
-
-    def __init__(
-        self,
-        make: Callable[..., Density],
-        dim: int,
-        given_dim: int,
-        ranks: bool,
-        options: dict[str, Any],
-        conditional_options: dict[str, Any],
-    ) -> None:
-        super().__init__(dim, ranks)
-        self.marginal = make(dim, **options)
-        self.conditional = make(dim, given_dim=given_dim, **options | conditional_options)
-
-    def groups(self) -> tuple[list[nn.Module], list[nn.Module]]:
-        """Return the two densities."""
-        return [self.conditional], [self.marginal]
+    def __init__(self, marginal: Density, conditional: Density, ranks: bool) -> None:
+        super().__init__(marginal.dim, ranks)
+        self.marginal, self.conditional = marginal, conditional
 
     def _log_probs(self, t: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
         return self.conditional.evaluate(t, condition), self.marginal.evaluate(t, None)
@@ -153,11 +117,6 @@ class TwoDensities(EntropyPair):
         self.conditional.observe(t, condition)
 
 
-PAIRS: dict[str, Callable[..., EntropyPair]] = {
-    name: OneNetwork if make is Autoregressive else partial(TwoDensities, make) for name, make in DENSITIES.items()
-}
-
-
 @final
 class Difference(MutualInformation):
     r"""$\hat I(X; Y) = \hat h(Y) - \hat h(Y \mid X)$ for continuous variables (`eq:MI`), or the sides exchanged.
@@ -168,8 +127,7 @@ class Difference(MutualInformation):
     Each density learns by its own likelihood. A difference of two upper bounds is no bound.
 
     Args:
-        x_dim: Dimension of x.
-        y_dim: Dimension of y.
+        x_dim: Dimension of x, and ``y_dim`` that of y.
         density: ``"autoregressive"``, ``"knife"`` (mixtures of full kernels), ``"doe"`` (Gaussian), ``"doe-logistic"``
             or ``"schraudolph"``.
         given: The side that is conditioned on, ``"x"`` or ``"y"``. If not given, ``initialize`` makes a short fit of
@@ -191,12 +149,7 @@ class Difference(MutualInformation):
 
     bound = None
     given_y = Remembered("side")
-    facts = Facts(
-        "likelihood of each entropy",
-        "none",
-        "N d K",
-        "Pichler et al. 2022, eq:MI; McAllester & Stratos 2020",
-    )
+    facts = Facts(LIKELIHOOD, "none", "N d K", "Pichler et al. 2022, eq:MI; McAllester & Stratos 2020")
 
     def __init__(
         self,
@@ -218,31 +171,30 @@ class Difference(MutualInformation):
         if not marginal_rate > 0:
             raise ValueError(f"marginal_rate is {marginal_rate}; expected a positive number")
         self.marginal_rate = marginal_rate
-        dims = {"x": (y_dim, x_dim), "y": (x_dim, y_dim)}
-        self.sides = nn.ModuleDict(
-            {
-                side: PAIRS[density](*dims[side], ranks, options, conditional_options or {})
-                for side in ("x", "y")
-                if given in (None, side)
-            }
-        )
+        make, own = DENSITIES[density], options | (conditional_options or {})
+        self.sides = nn.ModuleDict()
+        for side, dim, given_dim in (("x", y_dim, x_dim), ("y", x_dim, y_dim)):
+            if given not in (None, side):
+                continue
+            if make is Autoregressive:
+                self.sides[side] = OneNetwork(Autoregressive(dim, given_dim=given_dim, both=True, **options), ranks)
+            else:
+                self.sides[side] = TwoDensities(make(dim, **options), make(dim, given_dim=given_dim, **own), ranks)
         self.register_buffer("side", torch.tensor(given == "y"))
         self.rate = self._pair.rate
 
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
         """Return one group for each density: the marginal learns at ``marginal_rate`` times ``lr``."""
-        conditionals, marginals = zip(*(pair.groups() for pair in self._pairs().values()), strict=True)
-        groups = [self._group(chain(*conditionals), lr), self._group(chain(*marginals), lr * self.marginal_rate)]
+        marginals = [pair.marginal for pair in self._pairs().values() if isinstance(pair, TwoDensities)]
+        theirs = [p for marginal in marginals for p in marginal.parameters()]
+        others = [p for p in self.parameters() if p not in set(theirs)]
+        groups = ({"params": others, "lr": lr}, {"params": theirs, "lr": lr * self.marginal_rate})
         return [group for group in groups if group["params"]]
 
     @property
     def given(self) -> str:
         """The side that is conditioned on."""
         return "y" if self.given_y else "x"
-
-    @given.setter
-    def given(self, side: str) -> None:
-        self.given_y = side == "y"
 
     def _pairs(self) -> dict[str, EntropyPair]:
         return {side: pair for side, pair in self.sides.items() if isinstance(pair, EntropyPair)}
@@ -268,7 +220,7 @@ class Difference(MutualInformation):
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
         if len(self.sides) > 1:
-            self.given = self._better_side(x, y, generator)
+            self.given_y = self._better_side(x, y, generator) == "y"
         self._pair.initialize(*self._ordered(x, y), generator)
 
     def _better_side(self, x: Tensor, y: Tensor, generator: torch.Generator) -> str:
@@ -305,8 +257,7 @@ class JointDifference(MutualInformation):
     21 kernels. It stays apart from ``Difference`` as it has no conditional. A difference of upper bounds is no bound.
 
     Args:
-        x_dim: Dimension of x.
-        y_dim: Dimension of y.
+        x_dim: Dimension of x, and ``y_dim`` that of y.
         density: A density as ``Difference`` takes it.
         ranks: Whether x and y are made normal by rank first.
         **options: Options of the densities.
@@ -319,7 +270,7 @@ class JointDifference(MutualInformation):
     """
 
     bound = None
-    facts = Facts("likelihood of each entropy", "none", "N M (d_x + d_y)", "Pichler et al. 2022, figure 3")
+    facts = Facts(LIKELIHOOD, "none", "N M (d_x + d_y)", "Pichler et al. 2022, figure 3")
 
     def __init__(
         self, x_dim: int, y_dim: int | None = None, *, density: str = "knife", ranks: bool = True, **options: Any
@@ -373,7 +324,7 @@ def _surely(x: Tensor) -> bool:
 def _structure(first: Transform, train: Tensor, held: Tensor, generator: torch.Generator) -> Tensor:
     """How much likelier (N,), in nats, a mixture makes held-out rows behind a map than a normal density does."""
     whiten = Whiten(first.dim).to(train.dtype).initialize(first(train)[0])
-    u, v = (whiten(first(rows)[0])[0] for rows in (train, held))
+    u, v = (whiten(first(rows)[0])[0].float() for rows in (train, held))  # as fit_mixture has it
     normal = Mixture.standard(first.dim, v)
     return fit_mixture(u, TRIAL_KERNELS, generator, patience=math.inf).log_prob(v) - normal.log_prob(v)
 

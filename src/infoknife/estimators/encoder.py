@@ -41,8 +41,7 @@ class EncoderDifference(GaussianEncoder):
     r"""$\hat I(Z; X) = \hat h(Z) - h(Z \mid X)$ with $\hat h(Z)$ from a density: in expectation an upper bound.
 
     Args:
-        x_dim: Dimension d of z.
-        y_dim: 2 d, or None.
+        x_dim: Dimension d of z; ``y_dim`` is 2 d, or None.
         density: A density as ``Difference`` takes it.
         **options: Options of the density.
 
@@ -89,8 +88,7 @@ class EncoderKernels(GaussianEncoder):
     form. Weights, means and scales learn by gradient. The value does not look at z.
 
     Args:
-        x_dim: Dimension d of z.
-        y_dim: 2 d, or None.
+        x_dim: Dimension d of z; ``y_dim`` is 2 d, or None.
         components: Number of kernels M besides the standard normal.
 
     Example:
@@ -133,7 +131,6 @@ class EncoderKernels(GaussianEncoder):
         return prior.log() - divergence(mean, log_variance), torch.log1p(-prior) - self._divergence(mean, log_variance)
 
     def _divergence(self, mean: Tensor, log_variance: Tensor) -> Tensor:
-        """From the kernels, (N,)."""
         R = self.factor.to(mean.dtype)
         u = (mean - self.shift.to(mean.dtype)) @ R.T  # N d
         spread = log_variance.exp() @ R.square().T  # the posterior's variances there, N d

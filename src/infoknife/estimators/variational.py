@@ -24,36 +24,19 @@ class Variational(MutualInformation):
     r"""A learned $q(y \mid x)$, which predicts y from x: a Gaussian for continuous y, a classifier for classes.
 
     Args:
-        x_dim: Dimension of x.
-        y_dim: Dimension of a continuous y.
-        y_classes: Number of classes of a discrete y.
-        hidden: Width of the hidden layer of q; that of the preset if it is not given.
-        preset: ``"default"``: q starts from a linear regression (64 hidden units); ``"paper"``: the networks of figure
-            3, with 15 hidden units and a random start, trained with Adam at 0.001.
-        network: ``activation`` and ``layer_norm`` of the networks of q, as ``MLP`` takes them.
+        x_dim: As for ``MutualInformation``, and so are ``y_dim`` and ``y_classes``.
+        q: ``hidden``, the width of q's hidden layer, ``activation`` and ``layer_norm``, as ``MLP`` takes them, and
+            ``preset``: ``"default"``: q starts from a linear regression (64 hidden units); ``"paper"``: the networks
+            of figure 3, with 15 hidden units and a random start, trained with Adam at 0.001.
     """
 
     bound = None
     negatives = True
 
-    def __init__(
-        self,
-        x_dim: int,
-        y_dim: int | None = None,
-        *,
-        y_classes: int | None = None,
-        hidden: int | None = None,
-        preset: str = "default",
-        **network: Any,
-    ) -> None:
+    def __init__(self, x_dim: int, y_dim: int | None = None, *, y_classes: int | None = None, **q: Any) -> None:
         super().__init__(x_dim, y_dim, y_classes=y_classes)
         make = Regressor if y_classes is None else Classifier
-        self.conditional: Conditional = make(x_dim, y_dim or y_classes or 0, hidden, preset, **network)
-
-    def _contrast(self, x: Tensor, y: Tensor) -> Tensor:
-        """log q(y_i | x_i) less its mean over the other y: (N,)."""
-        q, n = self.conditional, len(x)
-        return n / (n - 1) * (q.log_prob(y, x) - q.mean_log_prob(y, x))  # the factor: no row is its own negative
+        self.conditional: Conditional = make(x_dim, y_dim or y_classes or 0, **q)
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         return -self.conditional.log_prob(y, x).mean()
@@ -62,7 +45,6 @@ class Variational(MutualInformation):
         self.conditional.start(y, x, generator)
 
 
-@final
 class CLUB(Variational):
     r"""The contrastive log-ratio (Cheng et al., 2020). Its arguments are those of ``Variational``.
 
@@ -80,11 +62,12 @@ class CLUB(Variational):
     facts = Facts(LIKELIHOOD, "all pairs of the batch", "N", "Cheng et al. 2020")
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
-        return self._contrast(x, y)
+        q, n = self.conditional, len(x)
+        return n / (n - 1) * (q.log_prob(y, x) - q.mean_log_prob(y, x))  # the factor: no row is its own negative
 
 
 @final
-class CLUBSample(Variational):
+class CLUBSample(CLUB):
     r"""CLUB with one negative per row (Cheng et al., 2020): the mean of $\log q(y_i|x_i) - \log q(y_{\sigma(i)}|x_i)$.
 
     In nats. In training, with gradients on, $\sigma$ is a cyclic shift of the rows that torch's global generator draws.
@@ -101,7 +84,7 @@ class CLUBSample(Variational):
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
         if not (self.training and torch.is_grad_enabled()):
-            return self._contrast(x, y)
+            return super()._pointwise(x, y)
         return self.conditional.log_prob(y, x) - self.conditional.log_prob(shuffled(y), x)
 
 
@@ -135,11 +118,8 @@ class VUB(MutualInformation):
     learned Gaussian q: too large by what the prior misses and too small by what q misses, so no bound.
 
     Args:
-        x_dim: Dimension of x, the representation.
-        y_dim: Dimension of a continuous y.
-        y_classes: Number of classes of a discrete y.
-        hidden: Width of the hidden layer of q.
-        network: ``activation`` and ``layer_norm`` of the network of q, as ``MLP`` takes them.
+        x_dim: As for ``MutualInformation``, and so are ``y_dim`` and ``y_classes``; x is the representation.
+        q: ``hidden``, the width of q's network (64), ``activation`` and ``layer_norm``, as ``MLP`` takes them.
 
     Example:
         >>> x = torch.randn(2000, 1, generator=torch.Generator().manual_seed(0))
@@ -151,11 +131,9 @@ class VUB(MutualInformation):
     bound = None
     facts = Facts("maximum likelihood of q(x | y)", "none", "N", "Alemi et al. 2017")
 
-    def __init__(
-        self, x_dim: int, y_dim: int | None = None, *, y_classes: int | None = None, hidden: int = 64, **network: Any
-    ) -> None:
+    def __init__(self, x_dim: int, y_dim: int | None = None, *, y_classes: int | None = None, **q: Any) -> None:
         super().__init__(x_dim, y_dim, y_classes=y_classes)
-        self.density = Gaussian(x_dim, given_dim=y_dim, given_classes=y_classes, hidden=hidden, **network)
+        self.density = Gaussian(x_dim, given_dim=y_dim, given_classes=y_classes, **q)
 
     @staticmethod
     def of_posterior(mu: Tensor, log_var: Tensor) -> Tensor:
@@ -195,11 +173,8 @@ class Adversary(MutualInformation):
     ``penalty=False``, the second otherwise.
 
     Args:
-        x_dim: Dimension of x.
-        y_dim: Not used: y is classes.
-        y_classes: Number of classes.
-        hidden: Width of the classifier's hidden layer.
-        network: ``activation`` and ``layer_norm`` of the classifier, as ``MLP`` takes them.
+        x_dim: As for ``MutualInformation``, and so is ``y_classes``; y is classes.
+        q: ``hidden``, the width of the classifier (64), ``activation`` and ``layer_norm``, as ``MLP`` takes them.
 
     Example:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -210,15 +185,13 @@ class Adversary(MutualInformation):
     bound = "lower"
     facts = Facts("cross-entropy of a classifier", "none", "N", "Barber & Agakov 2003")
 
-    def __init__(
-        self, x_dim: int, y_dim: int | None = None, *, y_classes: int | None = None, hidden: int = 64, **network: Any
-    ) -> None:
+    def __init__(self, x_dim: int, y_dim: int | None = None, *, y_classes: int | None = None, **q: Any) -> None:
         super().__init__(x_dim, y_dim, y_classes=y_classes)
         if y_classes is None:
             raise ValueError(
                 f"y_dim is {y_dim}; expected y_classes, the adversary predicts classes. For continuous y use CLUB"
             )
-        self.classifier = Classifier(x_dim, y_classes, hidden, **network)
+        self.classifier = Classifier(x_dim, y_classes, **q)
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
         return self.classifier.log_prob(y, x) - self.classifier.frequencies(y, x.dtype).log()[y]
