@@ -12,7 +12,7 @@ for the lower triangle. So one learning rate serves all dimensions, and Adam's n
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -26,9 +26,10 @@ from infoknife.mixtures import SPREAD, Mixture, fit_mixture, some_rows
 from infoknife.nn import MLP, Activation, Linear, Transposed, capped, hidden_layers, redraw
 
 Shape = dict[str, Tensor]
-Init = Literal["data", "paper"]
+Init = Literal["data", "paper", "zero"]
 
 NARROWEST = 5.0  # how much the trunk may add to the log of a precision's factor: a row that it never saw stays possible
+NOISE = 0.01  # deviation of what the paper's code draws at random
 ROWS = 512  # points whose kernels the paper's networks compute at a time: planes that fit the cache, and less memory
 
 
@@ -300,7 +301,7 @@ class MarginalKernels(Bank):
         self.logits.zero_()
         self.means.copy_(u[some_rows(len(u), len(self.logits), generator).to(u.device)])
         for value in self.shape.values():
-            value.copy_(0.01 * torch.randn(value.shape, generator=generator))
+            value.copy_(NOISE * torch.randn(value.shape, generator=generator))
 
     def _stored(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, Shape]:
         """Log-weights, means and shape as they are stored, in units."""
@@ -536,7 +537,8 @@ class KNIFE(Density):
         layer_norm: Whether the networks have LayerNorms, as ``MLP`` takes it.
         init: How ``initialize`` starts. ``"data"``: standardised coordinates and a mixture fitted by expectation
             maximisation; ``"paper"``: the coordinates of the data, means at samples, noise of 0.01 elsewhere, plain
-            units.
+            units, as the paper's entropies start; ``"zero"``: the same with means in noise of 0.01 around zero, as
+            the paper's mutual information of uniforms starts.
 
     Example:
         >>> x = torch.randn(20_000, 2, generator=torch.Generator().manual_seed(0))
@@ -562,7 +564,7 @@ class KNIFE(Density):
         layer_norm: bool = False,
         init: Init = "data",
     ) -> None:
-        one_of("init", init, ("data", "paper"))
+        one_of("init", init, get_args(Init))
         super().__init__(dim, given_dim, given_classes, *_coordinates(dim, given_dim, init, network))
         self.components, self.init = check_count("components", components), init
         shape = _covariance(self.dim, covariance, rank)
@@ -589,14 +591,17 @@ class KNIFE(Density):
         return self.bank.sample(n, given, generator)
 
     def _initialize(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
-        start = self.bank.start_paper if self.init == "paper" else self.bank.start
-        start(u, given, generator)
+        if self.init == "data":
+            self.bank.start(u, given, generator)
+            return
+        samples = u if self.init == "paper" else NOISE * _normal(u.shape, u, generator)
+        self.bank.start_paper(samples, given, generator)
 
 
 def _coordinates(dim: int, given_dim: int | None, init: Init, network: str | None) -> tuple[Transform, Features | None]:
     """The paper's coordinates are those of the data; ours are whitened, and a trunk's less a regression as well."""
     check_count("dim", dim)
-    if init == "paper":
+    if init != "data":
         return Identity(dim), None
     features = None if given_dim is None else Features(check_count("given_dim", given_dim), ranks=network != "paper")
     return Regression(dim, 0 if features is None or network == "paper" else features.out), features
