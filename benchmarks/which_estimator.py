@@ -1,7 +1,7 @@
 """The table of ``docs/guide/which-estimator.md``: estimators at their own defaults on relations in 3 + 3 dimensions.
 
-``python -m benchmarks.which_estimator run results.jsonl --methods infonce,mine`` appends a JSON line for each method and
-relation and skips those that are there; ``table results.jsonl`` prints the Markdown table.
+``python -m benchmarks.which_estimator run results.jsonl --methods infonce,mine`` appends a JSON line for each method
+and relation and skips those that are there; ``table results.jsonl`` prints the Markdown table.
 """
 
 import json

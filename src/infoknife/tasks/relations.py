@@ -523,7 +523,8 @@ RELATIONS: dict[str, Law] = {
         "Y = (1 - X^2)^(1/2) or its negative + 0.1 N, X uniform on [-1, 1]",
         Interval(-1, 1),
         Curves(lambda x: (1 - x.square()).sqrt(), lambda x: -(1 - x.square()).sqrt(), spread=0.1),
-        *FINE,
+        400,
+        400,
     ),
     "parabola": Law("Y = X^2 + 0.3 N", Gaussian(), Curves(lambda x: x.square())),
     "radius": Law(
