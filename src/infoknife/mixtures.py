@@ -262,7 +262,7 @@ def best_size(
 ) -> int:
     """The number of kernels whose held-out score is the highest; 0 if none is above ``least``.
 
-    ``score`` is the mean log-density of held-out rows with so many kernels, in nats. The candidates come smallest first,
+    ``score`` is the mean log-density of held-out rows with so many kernels, in nats. Candidates come smallest first,
     each must bring ``gain``, and the search ends after ``patience`` of them in a row that do not.
 
     Example:

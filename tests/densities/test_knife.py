@@ -66,7 +66,20 @@ def test_papers_start(seeded: Seeded) -> None:
     assert all(bool((row == x).all(1).any()) for row in knife.bank.means)
 
 
-@pytest.mark.parametrize("init", ["data", "paper"])
+def test_start_around_zero(seeded: Seeded) -> None:
+    """As the public code starts a marginal: noise of 0.01 in all but the weights, wherever the data are."""
+    x = 5 + 2 * torch.randn(300, 4, generator=seeded(0))
+    knife = KNIFE(4, 128, init="zero").initialize(x, seed=0)
+    assert isinstance(knife.bank, MarginalKernels)
+    log_weights, means, shape = knife.bank.plain(torch.float32)
+    assert torch.equal(log_weights, torch.full_like(log_weights, -math.log(128)))
+    for value in (means, shape["log_diagonal"], shape["lower"]):
+        assert value.std().item() == pytest.approx(0.01, rel=0.1)
+        assert abs(value.mean().item()) < 0.002
+    assert len(torch.unique(means, dim=0)) == 128
+
+
+@pytest.mark.parametrize("init", ["data", "paper", "zero"])
 @pytest.mark.parametrize("condition", [{}, {"given_dim": 3}, {"given_classes": 2}], ids=str)
 def test_state_carries_coordinates(init: Init, condition: dict[str, int], generator: torch.Generator) -> None:
     """The same values, and the same after both have observed more rows."""
@@ -82,9 +95,10 @@ def test_state_carries_coordinates(init: Init, condition: dict[str, int], genera
     assert torch.equal(other(x, given), knife(x, given))
 
 
-def test_papers_form_stays_in_the_coordinates_of_the_data(generator: torch.Generator) -> None:
+@pytest.mark.parametrize("init", ["paper", "zero"])
+def test_papers_form_stays_in_the_coordinates_of_the_data(init: Init, generator: torch.Generator) -> None:
     x = 5 + 2 * torch.randn(100, 2, generator=generator)
-    knife = KNIFE(2, 4, init="paper", given_dim=2).initialize(x, x, seed=0)
+    knife = KNIFE(2, 4, init=init, given_dim=2).initialize(x, x, seed=0)
     knife.observe(x, x)
     assert isinstance(knife.coordinates, Identity)
     assert knife.features is None

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from infoknife import fit, mi
+from infoknife import KNIFE, fit, mi
 from infoknife.estimators import MutualInformation, catalogue, names
 from infoknife.estimators.difference import Difference, TwoDensities
 from infoknife.nn import ACTIVATIONS, LayerNorm
@@ -100,6 +100,25 @@ def test_the_papers_form_of_knife() -> None:
     assert all(density.components == 128 for density in densities)
     assert any(tuple(p.shape) == (32, 2) for p in estimator.parameters())
     assert any(isinstance(module, torch.nn.Tanh) for module in estimator.modules())
+
+
+def test_the_papers_form_of_knife_sees_the_data_as_they_are(generator: torch.Generator) -> None:
+    """No coordinates: neither start nor ``observe`` looks at the data, and densities are those of the raw rows."""
+    x, y = torch.randn(200, 2, generator=generator), torch.randn(200, 3, generator=generator)
+    near, far = (mi("knife", 2, 3, preset="paper", hidden=8).initialize(x * s + s, y * s, seed=0) for s in (1.0, 30.0))
+    before = {name: value.clone() for name, value in far.state_dict().items()}
+    far.observe(x, y)
+    for name, value in near.state_dict().items():
+        assert torch.equal(value, before[name]), name
+        assert torch.equal(value, far.state_dict()[name]), name
+    assert isinstance(near, Difference)
+    pair = near._pair
+    assert isinstance(pair, TwoDensities)
+    conditional, marginal = pair.log_probs(y, x)
+    standard = -0.5 * y.square().sum(1) - 1.5 * math.log(2 * math.pi)  # kernels of about unit width around zero
+    torch.testing.assert_close(marginal, standard, rtol=0, atol=0.1)
+    assert isinstance(pair.conditional, KNIFE)
+    torch.testing.assert_close(conditional, pair.conditional.bank.log_prob(y, x))
 
 
 @pytest.mark.parametrize("layer_norm", [False, True])

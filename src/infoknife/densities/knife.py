@@ -9,7 +9,7 @@ them for a condition. So every bank goes with every shape. ``KNIFE`` puts both b
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -23,9 +23,10 @@ from infoknife.mixtures import SPREAD, Mixture, fit_mixture, some_rows
 from infoknife.nn import MLP, Activation, Linear, Transposed, capped, hidden_layers, redraw
 
 Shape = dict[str, Tensor]
-Init = Literal["data", "paper"]
+Init = Literal["data", "paper", "zero"]
 
 NARROWEST = 5.0  # how much the trunk may add to the log of a precision's factor: a row that it never saw stays possible
+NOISE = 0.01  # deviation of what the paper's code draws at random
 ROWS = 512  # points whose kernels the paper's networks compute at a time: planes that fit the cache, and less memory
 
 
@@ -286,7 +287,7 @@ class MarginalKernels(Bank):
         self.logits.zero_()
         self.means.copy_(u[some_rows(len(u), len(self.logits), generator).to(u.device)])
         for value in self.shape.values():
-            value.copy_(0.01 * torch.randn(value.shape, generator=generator))
+            value.copy_(NOISE * torch.randn(value.shape, generator=generator))
 
     def _stored(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, Shape]:
         """Log-weights, means and shape as they are stored, in units."""
@@ -472,7 +473,8 @@ class KNIFE(Density):
         layer_norm: Whether the networks have LayerNorms, as ``MLP`` takes it.
         init: How ``initialize`` starts. ``"data"``: standardised coordinates and a mixture fitted by expectation
             maximisation; ``"paper"``: the coordinates of the data, means at samples, noise of 0.01 elsewhere, plain
-            units.
+            units, as the paper's entropies start; ``"zero"``: the same with means in noise of 0.01 around zero, as
+            the paper's mutual information of uniforms starts.
 
     Example:
         >>> x = torch.randn(20_000, 2, generator=torch.Generator().manual_seed(0))
@@ -498,7 +500,7 @@ class KNIFE(Density):
         layer_norm: bool = False,
         init: Init = "data",
     ) -> None:
-        one_of("init", init, ("data", "paper"))
+        one_of("init", init, get_args(Init))
         one_of("covariance", covariance, tuple(COVARIANCES))
         if rank is not None and covariance != "low-rank":
             raise ValueError(
@@ -539,14 +541,16 @@ class KNIFE(Density):
     def _initialize(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
         banks: Any = self.bank if isinstance(self.bank, ClassKernels) else [self.bank]
         for bank, rows in zip(banks, self._rows_by_class(u, given), strict=True):
-            start = bank.start_paper if self.init == "paper" else bank.start
+            if self.init == "zero":
+                rows = NOISE * _normal(rows.shape, rows, generator)  # noqa: PLW2901  # means around zero, wherever they are
+            start = bank.start if self.init == "data" else bank.start_paper
             start(rows, generator)
 
 
 def _coordinates(dim: int, given_dim: int | None, init: Init, network: str | None) -> tuple[Transform, Features | None]:
     """The paper's coordinates are those of the data; ours are whitened, and a trunk's less a regression as well."""
     check_count("dim", dim)
-    if init == "paper":
+    if init != "data":
         return Identity(dim), None
     features = None if given_dim is None else Features(check_count("given_dim", given_dim), ranks=network != "paper")
     return Regression(dim, 0 if features is None or network == "paper" else features.out), features
