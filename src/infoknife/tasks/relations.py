@@ -642,7 +642,7 @@ class Relation(PairTask):
         source = checks.generator(self.seed)
         if self.copies == 1:
             return tuple(torch.eye(dim, dtype=torch.float64) for dim in self._dims)  # type: ignore[return-value]
-        return tuple(torch.linalg.qr(normals(dim, dim, source=source)).Q for dim in self._dims)  # type: ignore[return-value]
+        return tuple(torch.linalg.qr(normals(dim, dim, source=source)).Q for dim in self._dims)
 
     def _draw(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
         x = self.law.source.draw(n * self.copies, source)
