@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from infoknife import KNIFE, Regularizer, annealed, mi
 from infoknife.densities import Gaussian, Parzen
 from infoknife.estimators import MutualInformation
-from infoknife.regularizer.regularizer import PERIOD
+from infoknife.regularizer.regularizer import PERIOD, TOLERANCE
 from tests.regularizer.worlds import (
     WORLDS,
     World,
@@ -71,7 +71,7 @@ def test_steps_per_round_follow_the_lag(drift: float, expected: int) -> None:
     for step in range(80):
         regularizer.step(normal(128, 2, step) * math.exp(math.sin(drift * step)) + drift * step)
     assert regularizer.health().inner_steps == expected
-    assert (regularizer.health().lag > 0.01) == (drift > 0)
+    assert (regularizer.health().lag > TOLERANCE) == (drift > 0)
 
 
 def test_an_optimiser_of_any_class_at_a_rate() -> None:

@@ -21,7 +21,7 @@ class Health:
         steps: Inner rounds, calls of ``step``.
         calls: Terms that were computed in training.
         estimate: The running estimate on fresh rows in nats, before they were learned from.
-        lag: What a round of inner steps gains on rows that it did not see, in nats: how far the estimator is behind.
+        lag: What the last doubling of the inner steps gains on rows that they did not see, in nats.
         inner_steps: Steps of the estimator in a round at present.
         outliers: Rows with entries far outside, which were clipped before the coordinates followed them.
         skipped_rows: Rows with a value or a gradient that is not finite, which were left out.
@@ -52,7 +52,7 @@ class Health:
     def findings(self) -> dict[str, str]:
         """What is wrong and what to do about it, one sentence each, by kind."""
         said = {
-            "behind": f"the estimator is behind: another round of inner steps would gain {self.lag:.2g} nats on fresh "
+            "behind": f"the estimator is behind: the last of its inner steps still gain {self.lag:.2g} nats on fresh "
             "rows; try more inner_steps, a larger lr for the estimator or a smaller one for the encoder",
             "outliers": f"{self.outliers} rows of z or s are far outside and were clipped before the estimator "
             "followed them; look for exploding activations or fill values",

@@ -42,7 +42,7 @@ class Regularizer(nn.Module):
     nats: its gradient reaches z and s alone. Either may come first, and ``retain_graph`` is never needed. Pass both the
     same batch, or ``step`` a batch of its own (the set $\mathcal E$ of Algorithm 1). A term that comes after ``step``
     on the same rows is a little too large, as the estimator has just learned from them: by what one round of steps
-    gains, which ``health().lag`` shows. The running ``estimate`` is always of rows not yet learned from.
+    gains, the attribute ``gains``. The running ``estimate`` is always of rows not yet learned from.
 
     The number of inner steps per round follows what they gain: every few rounds the estimator learns from half of the
     batch for ``inner_steps``, twice as many, and so on up to ``max_inner_steps`` steps. The smallest number is taken
@@ -117,7 +117,7 @@ class Regularizer(nn.Module):
         self._forget()
         self.steps = self.calls = self.skipped_rows = self.skipped_steps = 0
         self._random = generator_of(None if seed is None else check_whole("seed", seed)).get_state()
-        self._failed = torch.zeros(())  # steps of this round
+        self._failed: Tensor | int = 0  # steps of this round
         self._warned: dict[str, int] = {}  # the round of the last warning of a kind
         self.register_load_state_dict_pre_hook(_take_dtype)  # type: ignore[no-untyped-call]
 
@@ -236,7 +236,7 @@ class Regularizer(nn.Module):
                 self.estimator.observe(*rows)
                 loss = learn(rows)
                 self.skipped_steps += int(self._failed)
-                self._failed = torch.zeros(())
+                self._failed = 0
         self._end_round()
         return loss
 
@@ -270,11 +270,10 @@ class Regularizer(nn.Module):
             self.gains = [
                 gain + SMOOTHING * (before - loss - gain) for gain, loss in zip(self.gains, after, strict=True)
             ]
-            self.lag = max(self.gains)
-            enough = self.lag - TOLERANCE
-            self.inner_steps = next(
-                steps for steps, gain in zip(self.choices, self.gains, strict=True) if gain >= enough
-            )
+            enough = max(self.gains) - TOLERANCE
+            chosen = next(i for i, gain in enumerate(self.gains) if gain >= enough)
+            self.inner_steps = self.choices[chosen]
+            self.lag = self.gains[chosen] - (self.gains[chosen - 1] if chosen else 0.0)
 
     @torch.no_grad()
     def _unlearned_loss(self, rows: Rows) -> Tensor:
