@@ -45,9 +45,10 @@ class Regularizer(nn.Module):
     gains, the attribute ``gains``. The running ``estimate`` is always of rows not yet learned from.
 
     The number of inner steps per round follows what they gain: every few rounds the estimator learns from half of the
-    batch for ``inner_steps``, twice as many, and so on up to ``max_inner_steps`` steps. The smallest number is taken
-    with which the other half is as likely as with any, to 0.0025 nats in a running mean. An estimator that has learned
-    what there is takes few, as more of them only fit noise.
+    batch for ``inner_steps``, twice as many, and so on up to ``max_inner_steps`` steps. The largest number is taken
+    that makes the other half likelier than none does, by 0.0025 nats in a running mean. An estimator that has learned
+    what there is takes few, as more of them only fit noise. Hiding a quantity asks for ``inner_steps=4`` or so: its
+    gains in a single round are small.
 
     Args:
         estimator: A ``MutualInformation``, or a ``Density`` for the entropy of z (given s, if it has a condition).
@@ -270,8 +271,7 @@ class Regularizer(nn.Module):
             self.gains = [
                 gain + SMOOTHING * (before - loss - gain) for gain, loss in zip(self.gains, after, strict=True)
             ]
-            enough = max(self.gains) - TOLERANCE
-            chosen = next(i for i, gain in enumerate(self.gains) if gain >= enough)
+            chosen = max((i for i, gain in enumerate(self.gains) if gain > TOLERANCE), default=0)
             self.inner_steps = self.choices[chosen]
             self.lag = self.gains[chosen] - (self.gains[chosen - 1] if chosen else 0.0)
 
