@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 from typing import Any, Self, TypeVar, final
 
 import torch
@@ -114,7 +115,10 @@ class Regularizer(nn.Module):
         if mode == "joint" and inner_steps != 1:
             raise ValueError(f"inner_steps is {inner_steps} with mode='joint'; expected 1: your optimiser steps")
         self.optimizer = _optimizer(estimator, optimizer, lr, mode)
-        self.choices = _doublings(self.min_inner_steps, self.max_inner_steps)
+        doubled = (
+            min(self.min_inner_steps << i, self.max_inner_steps) for i in range(self.max_inner_steps.bit_length())
+        )
+        self.choices = sorted({self.min_inner_steps, *doubled})
         self._forget()
         self.steps = self.calls = self.skipped_rows = self.skipped_steps = 0
         self._random = generator_of(None if seed is None else check_whole("seed", seed)).get_state()
@@ -260,12 +264,12 @@ class Regularizer(nn.Module):
     def _measure_gains(self, rows: Rows) -> None:
         """See what each number of inner steps on half of the rows gains on the others, and choose the best."""
         seen, unseen = tuple(row[::2] for row in rows), tuple(row[1::2] for row in rows)
-        losses, taken = [self._unlearned_loss(unseen)], 0
-        for steps in self.choices:
+        losses = []
+        for taken, steps in pairwise([0, 0, *self.choices]):
             for _ in range(steps - taken):
                 self._descend(seen)
-            losses.append(self._unlearned_loss(unseen))
-            taken = steps
+            with torch.no_grad():
+                losses.append(_loss(self.estimator, unseen))
         before, *after = torch.stack(losses).tolist()
         if all(map(math.isfinite, (before, *after))):
             self.gains = [
@@ -274,10 +278,6 @@ class Regularizer(nn.Module):
             chosen = max((i for i, gain in enumerate(self.gains) if gain > TOLERANCE), default=0)
             self.inner_steps = self.choices[chosen]
             self.lag = self.gains[chosen] - (self.gains[chosen - 1] if chosen else 0.0)
-
-    @torch.no_grad()
-    def _unlearned_loss(self, rows: Rows) -> Tensor:
-        return _loss(self.estimator, rows)
 
     def _descend(self, rows: Rows) -> Tensor:
         """A step of the estimator's optimiser; no gradient stays behind."""
@@ -374,11 +374,6 @@ def frozen(module: Module) -> Module:
     twin._buffers = dict(module._buffers)
     twin._modules = {name: None if child is None else frozen(child) for name, child in module._modules.items()}
     return twin
-
-
-def _doublings(least: int, most: int) -> list[int]:
-    """Numbers from least to most, each twice the one before but for the last."""
-    return [least, *_doublings(min(2 * least, most), most)] if least < most else [least]
 
 
 def _loss(estimator: Estimator, rows: Rows) -> Tensor:
