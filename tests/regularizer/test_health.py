@@ -105,7 +105,9 @@ def test_each_kind_is_told_once_in_many_rounds(monkeypatch: pytest.MonkeyPatch) 
 def test_one_kind_does_not_silence_another() -> None:
     regularizer = started(lr=1e-4)
     messages = heard(regularizer, with_nan(normal(32, 2)), *[normal(4, 2)] * (WARM - 1))
-    regularizer.gains = [1.0] * len(regularizer.choices)  # now it is behind as well, which comes first in the list
+    regularizer.gains = [
+        1.0 + 2.0 * i for i in range(len(regularizer.choices))
+    ]  # now it is behind as well, which comes first in the list
     messages += heard(regularizer, *[normal(32, 2)] * PERIOD)
     assert len(messages) == 2
     assert "not finite" in messages[0]

@@ -32,8 +32,8 @@ class Health:
 
     Example:
         >>> health = Health(steps=10, calls=10, estimate=0.2, lag=0.3)
-        >>> health.ok, health.messages[0][:29]
-        (False, 'the estimator is behind: anot')
+        >>> health.ok, health.messages[0][:23]
+        (False, 'the estimator is behind')
     """
 
     steps: int
