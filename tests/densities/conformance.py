@@ -45,26 +45,24 @@ class Kind:
 FEW = {"components": 4}
 SHAPES = ("full", "diagonal", "tied", "low-rank")
 MARGINAL, GIVEN, NO_CLASSES = ("marginal",), ("continuous",), ("marginal", "continuous")
-CHOLESKY = ("outlier",)  # the mixture's start cannot factor the covariance of rows with an outlier
 STAYS = ("follows", "missing_rows")  # neither centres nor coordinates follow the data
 PAPER = (*STAYS, "units", "units_given")  # in the coordinates of the data
 KINDS = (
-    Kind("knife", KNIFE, FEW, skip=CHOLESKY),
+    Kind("knife", KNIFE, FEW),
     Kind("autoregressive", Autoregressive, FEW | {"hidden": 16}),
     Kind("flow", Flow, {"transforms": 2, "bins": 4, "hidden": (16,)}),
     Kind("gaussian", Gaussian),
     Kind("logistic", Logistic, excess=0.15),
     Kind("parzen", Parzen, conditions=MARGINAL, skip=STAYS, learns=False, excess=0.5),
     Kind("schraudolph", Schraudolph, FEW, skip=STAYS, excess=1.6),
-    Kind("knife diagonal", KNIFE, FEW | {"covariance": "diagonal"}, skip=CHOLESKY),
-    *(Kind(f"knife {shape}", KNIFE, FEW | {"covariance": shape}, NO_CLASSES, CHOLESKY) for shape in SHAPES[2:]),
+    Kind("knife diagonal", KNIFE, FEW | {"covariance": "diagonal"}),
+    *(Kind(f"knife {shape}", KNIFE, FEW | {"covariance": shape}, NO_CLASSES) for shape in SHAPES[2:]),
     *(
         Kind(
             f"knife paper-network {shape}",
             KNIFE,
             FEW | {"covariance": shape, "network": "paper"},
             GIVEN,
-            CHOLESKY,
             excess=0.12,
         )
         for shape in SHAPES[:2]

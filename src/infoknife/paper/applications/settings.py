@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from numbers import Integral, Real
@@ -30,7 +31,7 @@ OpenShare = Annotated[float, Rule(lambda value: 0 <= value < 1, "a part from 0 t
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunSettings:
+class RunSettings(ABC):
     r"""All that decides what a run gives, beside its data.
 
     Args:
@@ -40,7 +41,7 @@ class RunSettings:
         lr: Learning rate of the encoder.
         weight: $\lambda$, in front of the information in nats.
         estimator: Options of ``mi`` for the method.
-        estimator_lr: Learning rate of the estimator; what suits it if None.
+        estimator_lr: Learning rate of the estimator; its own ``rate`` if None.
     """
 
     APPLICATION: ClassVar[str]
@@ -68,9 +69,9 @@ class RunSettings:
         return f"{self.method}, seed {self.seed}"
 
     @property
+    @abstractmethod
     def progress(self) -> int:
         """What ``on_progress`` counts to."""
-        raise NotImplementedError
 
     @classmethod
     def chosen(cls, preset: str, method: str, changes: Fields) -> Self:

@@ -290,7 +290,7 @@ def _only_table(folder: Path, request: Request) -> File:
         tables = (f"{name}: {'cannot be read' if file is None else listed(file.names)}" for name, file in files.items())
         raise ValueError(
             f"{folder}: {len(fitting)} tables have the columns {', '.join(sorted(needed))}; expected one file "
-            f"({', '.join(SUFFIXES)}). There is {'; '.join(tables) or 'no table'}. Give the file itself (--data FILE), "
+            f"({', '.join(SUFFIXES)}). There is {'; '.join(tables) or 'no table'}. Pass the file itself (--data FILE), "
             f"or the names of its columns ({request.options})"
         )
     return fitting[0]

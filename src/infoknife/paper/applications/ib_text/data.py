@@ -1,4 +1,4 @@
-"""One or two texts a row, with a class or a value: the paper's tasks of GLUE, and tables of one's own."""
+"""One or two texts per row, with a class or a value: the paper's GLUE tasks, and your own tables."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
