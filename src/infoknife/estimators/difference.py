@@ -219,8 +219,8 @@ class Difference(MutualInformation):
         self._pair.observe(*self._ordered(x, y))
 
     def _initialize(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
-        if len(self.sides) > 1:
-            self.given_y = self._better_side(x, y, generator) == "y"
+        if len(self.sides) > 1:  # with a generator of its own: what the choice draws depends on the data
+            self.given_y = self._better_side(x, y, generator_of(seed_from(generator))) == "y"
         self._pair.initialize(*self._ordered(x, y), generator)
 
     def _better_side(self, x: Tensor, y: Tensor, generator: torch.Generator) -> str:
