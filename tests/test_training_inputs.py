@@ -244,7 +244,7 @@ REFUSED: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     *((TypeError, "lr is", TWO, {"lr": v}) for v in ("x", True, [0.1])),
     *((ValueError, "clip is", TWO, {"clip": v}) for v in (0, math.inf)),
     (TypeError, "clip is 'x'", TWO, {"clip": "x"}),
-    *((ValueError, "average is", TWO, {"average": v}) for v in (0, 1.0, math.nan)),
+    *((ValueError, "average is", TWO, {"average": v}) for v in (-0.1, 1.0, math.nan)),
     (TypeError, "average is 'x'", TWO, {"average": "x"}),
     *((ValueError, "seed is", TWO, {"seed": v}) for v in (-1, 2**64)),
     *((TypeError, "seed is", TWO, {"seed": v}) for v in (0.5, "x")),

@@ -109,7 +109,8 @@ def fit(
 
     Args:
         module: What is trained, in place, on the device where it lives. It may have ``loss(*batch)``,
-            ``observe(*batch)``, ``initialize(*arrays, seed=...)``, ``parameter_groups(lr)`` and ``rate``, a number.
+            ``observe(*batch)``, ``initialize(*arrays, seed=...)``, ``parameter_groups(lr)``, ``rate``, a number, and
+            ``averaged``, whether it is better read through averages of its parameters.
         data: One of
 
             - samples ``x`` (N, ...): a tensor, numpy array, pandas or polars column or frame;
@@ -134,7 +135,8 @@ def fit(
         clip: The largest norm of the gradient.
         average: Decay in (0, 1) of a moving average of the parameters: after t steps those of step s have weight
             ``decay**(t - s)``, normalised to sum to one. The averages are what is validated and what the module
-            ends with; buffers are the current ones.
+            ends with; buffers are the current ones. By default there are none, or over about the last tenth of the
+            steps for a module that is ``averaged``; 0 for none.
         validation: A fraction of the arrays' rows to hold out, or held-out arrays. The module ends with the
             parameters and buffers of the lowest held-out loss.
         validate_every: Steps between validations, a twentieth of ``steps`` by default; there is one before
@@ -175,7 +177,7 @@ def fit(
             samples, seen = source.first(_INITIAL_BATCHES * batch_size)
             initializer(*samples, seed=start)
         chosen = _optimizer(optimizer, module, lr)
-        model, update_averages = _averages(module, average)
+        model, update_averages = _averages(module, _decay(module, steps) if average is None else average)
         every, pieces = validate_every or max(1, steps // 20), _chunks(held_rows, batch_size)
         held_out = _HeldOut(model, pieces, start, every, patience)
         held_out.validate(0)
@@ -508,9 +510,14 @@ def _scheduled(optimizer: Optimizer, schedule: Schedule | None, steps: int) -> I
             group["lr"] = rate
 
 
-def _averages(module: nn.Module, decay: float | None) -> tuple[nn.Module, Callback]:
+def _decay(module: nn.Module, steps: int) -> float:
+    """The decay of the averages that a module asks for: over about the last tenth of the steps, or none."""
+    return max(0.0, 1 - 10 / steps) if getattr(module, "averaged", False) is True else 0.0
+
+
+def _averages(module: nn.Module, decay: float) -> tuple[nn.Module, Callback]:
     """A model with the averages of the parameters and a callback that updates them; without a decay the module."""
-    if decay is None:
+    if decay == 0:
         return module, _idle
 
     def update(averages: Iterable[Tensor], parameters: Iterable[Tensor], count: Tensor | int) -> None:
@@ -634,10 +641,10 @@ def _check_numbers(steps: int, batch_size: int, seed: int | None, **positive: fl
     if seed is not None and not 0 <= check_whole("seed", seed) < 2**63:
         raise ValueError(f"seed is {seed}; expected None or an integer from 0 to 2**63 - 1")
     for name, value in positive.items():
-        limit, text = (1.0, "a decay in (0, 1), such as 0.99") if name == "average" else (math.inf, "a number above 0")
+        limit, text = (1.0, "a decay in [0, 1), such as 0.99") if name == "average" else (math.inf, "a number above 0")
         if value is not None and not _is_number(value):
             raise TypeError(f"{name} is {value!r}, a {type(value).__name__}; expected None or {text}")
-        if value is not None and not 0 < value < limit:
+        if value is not None and not (0 < value < limit or (name == "average" and value == 0)):
             raise ValueError(f"{name} is {value!r}; expected None or {text}")
 
 

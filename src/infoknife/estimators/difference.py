@@ -38,6 +38,7 @@ class EntropyPair(nn.Module, ABC):
     """The densities of a target with and without a condition, behind one map of the target, normal by rank or none."""
 
     rate = 1e-3  # learning rate for Adam
+    averaged = False  # whether ``fit`` ends with averages of the parameters
 
     def __init__(self, dim: int, ranks: bool) -> None:
         super().__init__()
@@ -79,7 +80,8 @@ class OneNetwork(EntropyPair):
     What both get wrong cancels, and an encoder has little to gain from moving rows to where only one of them is wrong.
     """
 
-    rate = 5e-3
+    rate = 5e-3  # what is steep is learned fast, at the price of noise,
+    averaged = True  # which averages take out
 
     def __init__(self, density: Autoregressive, ranks: bool) -> None:
         super().__init__(density.dim, ranks)
@@ -181,7 +183,7 @@ class Difference(MutualInformation):
             else:
                 self.sides[side] = TwoDensities(make(dim, **options), make(dim, given_dim=given_dim, **own), ranks)
         self.register_buffer("side", torch.tensor(given == "y"))
-        self.rate = self._pair.rate
+        self.rate, self.averaged = self._pair.rate, self._pair.averaged
 
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
         """Return one group for each density: the marginal learns at ``marginal_rate`` times ``lr``."""
