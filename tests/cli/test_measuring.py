@@ -60,7 +60,7 @@ def test_infinity(run: Run, tmp_path: Path) -> None:
 
 
 def test_processes_do_not_change_the_numbers(run: Run, known: Path) -> None:
-    options = ("--all", "--columns", "a,c,kind", "--method", "gaussian", "--permutations", 9, "--json")
+    options = ("--all", "--columns", "a,c,kind", "--method", "gaussian", *QUICK[:2], "--permutations", 9, "--json")
     one, two = (run("mi", known, *options, "--jobs", jobs) for jobs in (1, 2))
     assert (one.exit_code, two.exit_code) == (0, 0)
     assert one.stdout == two.stdout
