@@ -28,7 +28,7 @@ class KilledError(Exception):
     """What a test raises in place of a kill."""
 
 
-def settings(method: str = "knife", **changes: Any) -> AdaptationSettings:
+def settings(method: str = "doe", **changes: Any) -> AdaptationSettings:
     small = {"channels": 4, "size": SIZE, "steps": 6, "batch_size": 16, "every": 2}
     return AdaptationSettings(method=method, **small | changes)
 
