@@ -67,7 +67,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
 }
 
 
-LONG = ("without_continuous",)  # a limit on continuous secrets, in `make test`, takes the same way
+LONG = ("limit", "lower_entropy", "without_continuous")  # the others take the same ways through the library
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in CHECKS])

@@ -193,6 +193,7 @@ def test_guide_to_the_regularizer() -> None:
     assert names["told"][0]
 
 
+@pytest.mark.slow
 def test_guide_to_hiding_a_class() -> None:
     names = run_all(GUIDE / "hide-a-class.md")
     assert float(names["after"]) < 0.5 * float(names["before"])
@@ -234,6 +235,7 @@ def test_guide_to_the_audit(capsys: pytest.CaptureFixture[str]) -> None:
     assert "<script" not in names["page"]
 
 
+@pytest.mark.slow
 def test_guide_to_fair_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "KINDS", probes.KINDS[:1])  # the audit has tests of its own
     names = run_all(GUIDE / "fair-text.md")
