@@ -68,7 +68,7 @@ def test_processes_do_not_change_the_numbers(run: Run, known: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("signum", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_no_process_is_left_behind(known: Path, signum: int) -> None:
     command = [sys.executable, "-c", "from infoknife.cli import app; app()", "mi", str(known), "--all", "--jobs", "2"]
     with subprocess.Popen(
