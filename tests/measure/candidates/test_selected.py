@@ -34,7 +34,11 @@ RELATIONS: dict[str, tuple[Callable[[Array], Array], set[int]]] = {
 }
 
 
-@pytest.mark.parametrize(("relation", "telling"), RELATIONS.values(), ids=RELATIONS)
+@pytest.mark.parametrize(
+    ("relation", "telling"),
+    [pytest.param(*RELATIONS[name], marks=[pytest.mark.slow] * (name in ("square", "sum"))) for name in RELATIONS],
+    ids=RELATIONS,
+)
 def test_columns_that_tell_are_found(
     relation: Callable[[Array], Array], telling: set[int], generator: torch.Generator
 ) -> None:
