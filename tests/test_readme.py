@@ -65,6 +65,7 @@ def test_readme_measures_mutual_information(capsys: pytest.CaptureFixture[str]) 
     assert float(capsys.readouterr().out.split()[2]) == pytest.approx(math.log(2), abs=0.07)
 
 
+@pytest.mark.slow
 def test_guide_to_mutual_information() -> None:
     names = run_all(GUIDE / "information.md")
     assert names["value"] == pytest.approx(1.45, abs=0.1)
@@ -184,6 +185,7 @@ def test_guide_to_experiments(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.split("\n") == ["[10, 64]", "3", ""]
 
 
+@pytest.mark.slow
 def test_guide_to_the_regularizer() -> None:
     names = run_all(GUIDE / "regularizer.md")
     assert abs(names["left"]) < 0.03
@@ -219,6 +221,7 @@ def test_guide_to_domain_adaptation(capsys: pytest.CaptureFixture[str]) -> None:
     assert names["adapted"].model(names["target"].test.x[:2]).shape == (2, 10)
 
 
+@pytest.mark.slow
 def test_guide_to_the_audit(capsys: pytest.CaptureFixture[str]) -> None:
     names = run_all(GUIDE / "audit.md")
     shown = (GUIDE / "audit.md").read_text(encoding="utf-8").split("```text\n")[1].split("```")[0]
