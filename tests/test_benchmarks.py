@@ -58,6 +58,7 @@ def test_the_textbooks_conditional_kernels_are_a_density() -> None:
     torch.testing.assert_close(textbook(x, y), textbook.marginal(x) + plain(x))
 
 
+@pytest.mark.slow
 def test_the_command_measures_everything(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

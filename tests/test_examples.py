@@ -67,7 +67,8 @@ CHECKS: dict[str, Callable[[Any], None]] = {
 }
 
 
-LONG = ("without_continuous",)  # a limit on continuous secrets, in `make test`, takes the same way
+# the others take the same ways through the library, and the integrations have tests of their own
+LONG = ("information_bottleneck", "limit", "lower_entropy", "with_lightning", "with_transformers", "without_continuous")
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in CHECKS])

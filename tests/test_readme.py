@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import torch
 
+from infoknife.leakage import probes
+
 ROOT = Path(__file__).parents[1]
 README, GUIDE = ROOT / "README.md", ROOT / "docs" / "guide"
 
@@ -63,6 +65,7 @@ def test_readme_measures_mutual_information(capsys: pytest.CaptureFixture[str]) 
     assert float(capsys.readouterr().out.split()[2]) == pytest.approx(math.log(2), abs=0.07)
 
 
+@pytest.mark.slow
 def test_guide_to_mutual_information() -> None:
     names = run_all(GUIDE / "information.md")
     assert names["value"] == pytest.approx(1.45, abs=0.1)
@@ -132,12 +135,12 @@ def test_guide_to_data_reads_an_answer(data: tuple[dict[str, Any], list[str]]) -
 
 def test_guide_to_data_shows_what_misfit_does(data: tuple[dict[str, Any], list[str]]) -> None:
     wavy = data[0]["wavy"]
-    assert float(wavy) == pytest.approx(1.3, abs=0.1)
-    assert wavy.stderr == pytest.approx(0.03, abs=0.01)
+    assert float(wavy) == pytest.approx(1.23, abs=0.1)
+    assert wavy.stderr == pytest.approx(0.04, abs=0.01)
     assert wavy.interval()[1] < 1.8  # the truth is 2.118
-    assert wavy.diagnostics.gap == pytest.approx(0.33, abs=0.1)
+    assert wavy.diagnostics.gap == pytest.approx(0.46, abs=0.1)
     assert wavy.diagnostics.gap > 9 * wavy.stderr
-    assert wavy.diagnostics.tail == pytest.approx(0.04, abs=0.015)
+    assert wavy.diagnostics.tail == pytest.approx(0.05, abs=0.015)
     assert "too few samples for this dimension" in wavy.diagnostics.messages[0]
 
 
@@ -153,7 +156,7 @@ def test_guide_to_data_asks_more(data: tuple[dict[str, Any], list[str]]) -> None
     assert float(names["bounded"]) == pytest.approx(-0.67, abs=0.01)
     assert names["most"] == pytest.approx(-0.48, abs=0.02)
     assert printed[0].startswith("inf the answer is probably inf: y is a smooth function of x")
-    assert float(names["features"]) == pytest.approx(1.3, abs=0.1)
+    assert float(names["features"]) == pytest.approx(1.25, abs=0.1)
     assert names["features"].diagnostics.method == "canonical"
     assert 2 * float(names["density"]) < float(names["features"]) < 1.465
 
@@ -182,6 +185,7 @@ def test_guide_to_experiments(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.split("\n") == ["[10, 64]", "3", ""]
 
 
+@pytest.mark.slow
 def test_guide_to_the_regularizer() -> None:
     names = run_all(GUIDE / "regularizer.md")
     assert abs(names["left"]) < 0.03
@@ -191,6 +195,7 @@ def test_guide_to_the_regularizer() -> None:
     assert names["told"][0]
 
 
+@pytest.mark.slow
 def test_guide_to_hiding_a_class() -> None:
     names = run_all(GUIDE / "hide-a-class.md")
     assert float(names["after"]) < 0.5 * float(names["before"])
@@ -216,29 +221,32 @@ def test_guide_to_domain_adaptation(capsys: pytest.CaptureFixture[str]) -> None:
     assert names["adapted"].model(names["target"].test.x[:2]).shape == (2, 10)
 
 
+@pytest.mark.slow
 def test_guide_to_the_audit(capsys: pytest.CaptureFixture[str]) -> None:
     names = run_all(GUIDE / "audit.md")
     shown = (GUIDE / "audit.md").read_text(encoding="utf-8").split("```text\n")[1].split("```")[0]
     assert capsys.readouterr().out.split() == shown.split()
-    assert names["nats"] == pytest.approx(0.346, abs=0.01)
+    assert names["nats"] == pytest.approx(0.334, abs=0.01)
     assert names["low"] < names["nats"] < names["high"]
-    assert names["reached"] == pytest.approx(0.855, abs=0.01)
-    assert names["useful"] == pytest.approx(0.845, abs=0.01)
+    assert names["reached"] == pytest.approx(0.84, abs=0.01)
+    assert names["useful"] == pytest.approx(0.855, abs=0.01)
     assert names["reached"] < names["most"]
     assert names["least"] < 0.01
     assert set(names["by_class"]) == {"f", "m"}
-    assert names["explained"] == pytest.approx(0.46, abs=0.03)
-    assert names["missed"] == pytest.approx(12.6, abs=0.5)
+    assert names["explained"] == pytest.approx(0.43, abs=0.03)
+    assert names["missed"] == pytest.approx(13.6, abs=0.5)
     assert "<script" not in names["page"]
 
 
-def test_guide_to_fair_text() -> None:
+@pytest.mark.slow
+def test_guide_to_fair_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "KINDS", probes.KINDS[:1])  # the audit has tests of its own
     names = run_all(GUIDE / "fair-text.md")
     assert names["right"] == pytest.approx(0.9, abs=0.02)
     assert names["leak"] == pytest.approx(0.01, abs=0.03)
     assert names["logits"].shape == (2, 2)
-    assert float(names["left"]) < 0.1  # a few hundredths, from 0.24
-    assert names["found"] == pytest.approx(0.95, abs=0.03)
+    assert float(names["left"]) < 0.1  # a few hundredths, from 0.27
+    assert names["found"] == pytest.approx(0.87, abs=0.03)
 
 
 @pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true but no accelerator")

@@ -1,3 +1,5 @@
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,14 +25,17 @@ def quick(out: Path, *more: object) -> Result:
     return run("bench", "--preset", "quick", "--jobs", 1, "--out", out, *more)
 
 
-@pytest.fixture(autouse=True)
-def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(bench.PLANS, "quick", bench.PLANS["quick"]._replace(steps=2))
+@pytest.fixture(scope="module", autouse=True)
+def few_steps() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(bench.PLANS, "quick", bench.PLANS["quick"]._replace(steps=2))
+        yield
 
 
-@pytest.fixture
-def done(tmp_path: Path) -> tuple[Result, Path]:
-    return quick(tmp_path, *FEW), tmp_path
+@pytest.fixture(scope="module")
+def done(few_steps: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
+    folder = tmp_path_factory.mktemp("bench")
+    return quick(folder, *FEW), folder
 
 
 def lines(result: Result, first: str) -> list[list[str]]:
@@ -58,14 +63,17 @@ def test_numbers_are_those_of_the_records(done: tuple[Result, Path]) -> None:
     assert lines(result, "moons")[0][1:3] == [f"{by_task['knife']:.4f}", f"{min(by_task.values()):.4f}"]
 
 
-def test_the_same_command_runs_what_is_missing(done: tuple[Result, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_command_runs_what_is_missing(
+    done: tuple[Result, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def never(*arguments: object) -> None:
         raise AssertionError("a trial runs again")
 
     monkeypatch.setattr(bench, "_learn", never)
     again = quick(done[1], *FEW)
     assert again.stdout == done[0].stdout
-    wider = quick(done[1], *FEW, "--seeds", "0-1")
+    shutil.copytree(done[1], tmp_path / "wider")
+    wider = quick(tmp_path / "wider", *FEW, "--seeds", "0-1")
     assert "28 of 28 trials on record" in wider.stdout
     assert "14 failed" in wider.stdout  # the new ones, and they alone
 

@@ -15,7 +15,7 @@ import pytest
 from tests.cli.conftest import Run
 
 QUICK = ("--effort", "quick", "--json")
-ROWS = 500
+ROWS = 1100  # above 1,000 a measurement is not repeated
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_infinity(run: Run, tmp_path: Path) -> None:
 
 
 def test_processes_do_not_change_the_numbers(run: Run, known: Path) -> None:
-    options = ("--all", "--columns", "a,c,kind", "--method", "gaussian", "--permutations", 9, "--json")
+    options = ("--all", "--columns", "a,c,kind", "--method", "gaussian", *QUICK[:2], "--permutations", 9, "--json")
     one, two = (run("mi", known, *options, "--jobs", jobs) for jobs in (1, 2))
     assert (one.exit_code, two.exit_code) == (0, 0)
     assert one.stdout == two.stdout
@@ -68,7 +68,7 @@ def test_processes_do_not_change_the_numbers(run: Run, known: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("signum", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_no_process_is_left_behind(known: Path, signum: int) -> None:
     command = [sys.executable, "-c", "from infoknife.cli import app; app()", "mi", str(known), "--all", "--jobs", "2"]
     with subprocess.Popen(

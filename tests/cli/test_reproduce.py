@@ -224,6 +224,7 @@ def go_on(out: Path, trials: list[Trial]) -> None:
     assert {path.name for path in out.glob("*/*")} <= {"lock", "record.jsonl"}
 
 
+@pytest.mark.slow  # with workers it is the same and more
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_killed_it_goes_on(tmp_path: Path) -> None:
     with started(tmp_path, "--jobs", "1") as process:

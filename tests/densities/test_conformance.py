@@ -13,8 +13,17 @@ from infoknife.densities import KNIFE, Density, Gaussian, Logistic, Parzen, Schr
 from infoknife.testing import DENSITY_CHECKS, check_density
 from tests.densities.conformance import CASES, EACH, Case
 
+PLAIN = ("gaussian", "schraudolph")  # whose conditions are treated alike
 
-@pytest.mark.parametrize("case", EACH, ids=str)
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[pytest.mark.slow] * (case.kind.name in PLAIN and case.condition != "continuous"))
+        for case in EACH
+    ],
+    ids=str,
+)
 def test_every_density_conforms(case: Case) -> None:
     check_density(case.make, skip=case.kind.skip)
 

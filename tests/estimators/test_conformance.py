@@ -21,7 +21,14 @@ def conforms(case: Case, **options: Any) -> None:
     check_estimator(case.make, skip=case.skip, data=case.rows if case.is_encoder else None, **options)
 
 
-@pytest.mark.parametrize("case", [*SMALL, *ENCODERS[:2]], ids=str)
+SIBLINGS = ("doe-logistic", "nwj", "tuba", "smile", "club-sample", "vub")  # what they share is checked by others
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[pytest.mark.slow] * (case.name in SIBLINGS)) for case in (*SMALL, *ENCODERS[:2])],
+    ids=str,
+)
 def test_every_estimator_conforms(case: Case) -> None:
     conforms(case)
 
@@ -32,6 +39,7 @@ def test_every_shape_and_option_conforms(case: Case) -> None:
     conforms(case)
 
 
+@pytest.mark.slow
 def test_the_side_that_a_start_chooses_is_kept() -> None:
     """A start that tries both sides takes long, so few checks here; the slow test has them all."""
     conforms(Case("knife", 2, 2, options={"hidden": 16, "components": 3}), checks=["seeds", "state"])

@@ -27,7 +27,7 @@ def test_a_missing_library_names_the_extra(name: str, monkeypatch: pytest.Monkey
 
 
 def test_the_package_imports_none_of_them() -> None:
-    libraries = {*NEEDS, "sklearn"}
-    code = f"import sys, infoknife.integrations; print({libraries} & sys.modules.keys())"
+    libraries = {*NEEDS, "sklearn", "zuko"}
+    code = f"import sys, infoknife.integrations, infoknife.densities.flow; print({libraries} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -1,6 +1,7 @@
 """What the tests of the audit share: one audit of features that leak, and audits made of numbers."""
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from infoknife.leakage import Audit, ClassLeak, Probe, audit
-from infoknife.measure import Diagnostics, Estimate
+from infoknife.measure import Diagnostics, Estimate, quantities
 
 
 class Leaky(NamedTuple):
@@ -23,8 +24,16 @@ class Leaky(NamedTuple):
 PRIOR, SHIFT = np.array([0.2, 0.3, 0.5]), 2.0
 
 
-@pytest.fixture(scope="session")
-def leaky() -> Leaky:
+@pytest.fixture(scope="package", autouse=True)
+def measured_once() -> Iterator[None]:
+    """Few rows are measured once instead of three times: that is of ``measure``, and tested there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quantities, "REPEATS", 1)
+        yield
+
+
+@pytest.fixture(scope="package")
+def leaky(measured_once: None) -> Leaky:
     generator = np.random.default_rng(0)
     s = generator.choice(3, size=600, p=PRIOR)
     y = generator.random(600) < 0.5

@@ -68,7 +68,7 @@ def test_inner_folds_choose_the_settings(pool: Executor, monkeypatch: pytest.Mon
 
 
 def test_the_same_seed_gives_the_same(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
-    z, s = rows(150)
+    z, s = rows(60)
     first, second = (attack(z, s, pool, (0, 1, 2, 3), monkeypatch) for _ in range(2))
     assert [one.probe for one in first] == [one.probe for one in second]
 

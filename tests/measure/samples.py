@@ -20,7 +20,7 @@ TABLE = np.array([[0.3, 0.1, 0.05], [0.05, 0.2, 0.3]])
 TRIPLE: Array = np.random.default_rng(0).normal(size=(1100, 3)) @ MIX
 """Three correlated Gaussian columns."""
 
-DRAWN = np.random.default_rng(0).choice(6, size=3000, p=TABLE.ravel())
+DRAWN = np.random.default_rng(0).choice(6, size=1200, p=TABLE.ravel())
 CODES: tuple[Codes, Codes] = (DRAWN // 3, DRAWN % 3)
 """Two dependent columns of labels, two and three of them."""
 

@@ -105,7 +105,7 @@ def test_diagnostics() -> None:
 
 def test_columns_that_could_be_either() -> None:
     (column,) = entropy(CODES[1], effort="quick").diagnostics.columns
-    assert (column.name, column.kind, column.why) == ("x", "discrete", "3 different whole numbers in 3,000 rows")
+    assert (column.name, column.kind, column.why) == ("x", "discrete", "3 different whole numbers in 1,200 rows")
     assert column.advice.endswith("{'x': False}")
 
 
@@ -113,14 +113,14 @@ def test_columns_that_could_be_either() -> None:
 
 
 def test_the_same_seed_gives_the_same_answer_and_no_trace() -> None:
-    x, y = pair(200, 2)
+    x, y = pair(100, 1)
     before, numpys = torch.get_rng_state(), str(np.random.get_state(legacy=False))  # noqa: NPY002
     first, again, other = (mutual_information(x, y, effort="quick", seed=seed) for seed in (None, 0, 1))
     assert first.pointwise.tolist() == again.pointwise.tolist()
     assert (first.value, first.stderr) == (again.value, again.stderr)
     assert first.value != other.value
     entropy(x, y, **CHEAP)
-    total_correlation(x, **CHEAP)
+    total_correlation(np.c_[x, y], **CHEAP)
     assert torch.get_rng_state().equal(before)
     assert str(np.random.get_state(legacy=False)) == numpys  # noqa: NPY002
 
@@ -134,7 +134,7 @@ def test_what_came_in_is_not_changed() -> None:
 
 
 def test_progress_only_grows() -> None:
-    x, y = pair(200, 2)
+    x, y = pair(100, 1)
     told: list[tuple[float, str]] = []
 
     def tell(part: float, words: str) -> None:
@@ -143,7 +143,7 @@ def test_progress_only_grows() -> None:
     asked: tuple[Callable[[], Estimate], ...] = (
         lambda: mutual_information(x, y, effort="quick", progress=tell),
         lambda: entropy(x, y, effort="quick", progress=tell),
-        lambda: total_correlation(x, effort="quick", progress=tell),
+        lambda: total_correlation(np.c_[x, y], effort="quick", progress=tell),
     )
     for ask in asked:
         told.clear()
@@ -205,10 +205,9 @@ def test_entropy_of_minus_infinity(kind: str) -> None:
     assert estimate.value == -math.inf
 
 
-@pytest.mark.parametrize("copies", [2, 3])
-def test_repeated_rows_are_measured_once(copies: int) -> None:
-    estimate = entropy(np.repeat(TRIPLE, copies, axis=0), effort="quick")
-    assert estimate.diagnostics.messages[0].startswith(f"{1 - 1 / copies:.0%} of the rows repeat earlier ones")
+def test_repeated_rows_are_measured_once() -> None:
+    estimate = entropy(np.repeat(TRIPLE, 3, axis=0), effort="quick")
+    assert estimate.diagnostics.messages[0].startswith("67% of the rows repeat earlier ones")
     assert estimate.value == pytest.approx(entropy(TRIPLE, effort="quick").value, abs=0.03)
 
 

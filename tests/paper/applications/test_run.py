@@ -36,6 +36,10 @@ class ToySettings(RunSettings):
     steps: int = 10
     patience: int = 0
 
+    @property
+    def progress(self) -> int:
+        return self.steps
+
 
 class ToyRun(Run):
     """Adam on a line, with dropout, so that all random states matter."""

@@ -2,13 +2,15 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infoknife.paper.applications import fair_text
-from infoknife.paper.applications.fair_text import METHODS, FairTextSettings
+from infoknife.paper.applications.fair_text import METHODS, FairTextSettings, train
+from infoknife.paper.applications.fair_text.synthetic import synthetic
 from infoknife.paper.applications.run import RunResult
 from infoknife.paper.engine import Store, Trial, run
 from infoknife.paper.engine.trial import RunContext
@@ -108,8 +110,9 @@ def test_a_trial_leaves_a_record_and_is_told_where_it_is(tmp_path: Path, monkeyp
     assert seen["settings"] == FairTextSettings.preset("quick", "synthetic", "club", weight=1.0)
 
 
-def test_a_killed_trial_goes_on(tmp_path: Path) -> None:
+def test_a_killed_trial_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the application itself: the second run begins where the first was stopped."""
+    monkeypatch.setattr(train, "synthetic", partial(synthetic, rows=240))
     settings = FairTextSettings.preset(
         "quick", "synthetic", "none", steps=4, every=2, features=4, hidden=4, batch_size=8
     )

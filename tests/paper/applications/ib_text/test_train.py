@@ -101,7 +101,7 @@ def test_the_variational_bound_has_no_gap_to_itself(encoder: str, pairs: PairDat
     assert results["gap_mean"] == pytest.approx(0.0, abs=1e-4)
 
 
-@pytest.mark.parametrize("changes", [{}, {"layers": 1}, {"dropout": 0.2}], ids=["whole", "upper", "dropout"])
+@pytest.mark.parametrize("changes", [{}, {"layers": 1, "dropout": 0.2}], ids=["whole", "upper"])
 def test_the_same_seed_is_the_same_run(encoder: str, pairs: PairData, changes: dict[str, Any]) -> None:
     state = torch.get_rng_state()
     first, second = (tune(settings(encoder, **changes), pairs=pairs) for _ in range(2))
@@ -115,12 +115,11 @@ def test_the_same_seed_is_the_same_run(encoder: str, pairs: PairData, changes: d
     ("method", "at", "changes"),
     [
         ("knife", 7, {}),
-        ("knife", 5, {"layers": 2, "accumulate": 2}),
         ("knife", 11, {"epochs": 3, "dropout": 0.2, "precision": "bfloat16"}),
-        ("mine", 7, {}),
+        ("mine", 5, {"layers": 2, "accumulate": 2}),
         ("none", 8, {"layers": 1, "accumulate": 2}),
     ],
-    ids=["whole", "upper", "dropout", "mine", "none"],
+    ids=["whole", "dropout", "upper", "none"],
 )
 def test_a_killed_run_ends_with_the_same_numbers(
     encoder: str, pairs: PairData, folder: Path, method: str, at: int, changes: dict[str, Any]
@@ -162,10 +161,8 @@ def scripted(monkeypatch: pytest.MonkeyPatch, *scores: float) -> None:
     ("patience", "scores", "best", "epochs"),
     [
         (0, (0.5, 0.4, 0.3, 0.2, 0.1), 1, 5),
-        (1, (0.5, 0.4), 1, 2),
         (2, (0.5, 0.4, 0.6, 0.6, 0.5), 3, 5),
         (2, (0.5, 0.4, 0.3), 1, 3),
-        (3, (0.5, 0.4, 0.3, 0.6, 0.5), 4, 5),
     ],
 )
 def test_patience_ends_a_run_and_the_best_epoch_is_kept(
@@ -178,7 +175,7 @@ def test_patience_ends_a_run_and_the_best_epoch_is_kept(
     epochs: int,
 ) -> None:
     scripted(monkeypatch, *scores)
-    tuned = tune(settings(encoder, epochs=5, patience=patience), pairs=pairs)
+    tuned = tune(settings(encoder, "none", epochs=5, patience=patience), pairs=pairs)
     assert (tuned.results["best_epoch"], tuned.results["epochs"]) == (best, epochs)
     assert tuned.results["score"] == max(scores)
     assert tuned.curves["score"] == list(scores)
@@ -232,11 +229,11 @@ def test_mixed_precision(encoder: str, pairs: PairData) -> None:
 
 @pytest.mark.parametrize("test", [False, True])
 def test_test_pairs_are_judged_only_if_asked(encoder: str, pairs: PairData, values: PairData, test: bool) -> None:
-    results = tune(settings(encoder, epochs=1, test=test), pairs=pairs).results
+    results = tune(settings(encoder, "none", epochs=1, test=test), pairs=pairs).results
     assert (results["test"] is not None) == test
     if test:
         assert set(results["test"]) == {"accuracy", "f1", "score", "calibration_error"}
-        own = settings(encoder, epochs=1, test=True, task="own", label="y", regression=True)
+        own = settings(encoder, "none", epochs=1, test=True, task="own", label="y", regression=True)
         assert tune(own, pairs=values).results["test"] is None
 
 
@@ -248,13 +245,13 @@ def test_test_pairs_change_nothing(encoder: str, pairs: PairData) -> None:
 
 def test_long_texts_are_counted(encoder: str, pairs: PairData) -> None:
     long = Pairs((*pairs.train.first[:38], "tea " * 50, "soup " * 90), pairs.train.second, pairs.train.y)
-    results = tune(settings(encoder, epochs=1), pairs=dataclasses.replace(pairs, train=long, test=None)).results
+    results = tune(settings(encoder, "none", epochs=1), pairs=dataclasses.replace(pairs, train=long, test=None)).results
     assert results["notes"] == ["made up", "cut 2 of 56 pairs to 20 tokens"]
 
 
 def test_no_more_tokens_than_the_encoder_takes(encoder: str, pairs: PairData) -> None:
     long = Pairs(("tea " * 50, *pairs.train.first[1:]), pairs.train.second, pairs.train.y)
-    one = settings(encoder, epochs=1, length=500)
+    one = settings(encoder, "none", epochs=1, length=500)
     results = tune(one, pairs=dataclasses.replace(pairs, train=long, test=None)).results
     assert results["notes"][-1] == "cut 1 of 56 pairs to 24 tokens"
 
@@ -317,10 +314,12 @@ def test_facts_come_with_the_epochs(encoder: str, pairs: PairData) -> None:
     assert {"epoch", "loss", "information", "information_vub", "relevance"} <= looks[0].keys()
 
 
-@pytest.mark.parametrize(("least", "epochs"), [(0, 2), (10, 2), (11, 3)])
+@pytest.mark.parametrize(("least", "epochs"), [(10, 2), (11, 3)])
 def test_few_pairs_are_seen_in_more_epochs(encoder: str, pairs: PairData, least: int, epochs: int) -> None:
     told: list[int] = []
-    tuned = tune(settings(encoder, least_steps=least), pairs=pairs, on_progress=lambda step, _: told.append(step))
+    tuned = tune(
+        settings(encoder, "none", least_steps=least), pairs=pairs, on_progress=lambda step, _: told.append(step)
+    )
     assert tuned.results["epochs"] == epochs
     assert (len(told), told[-1]) == (PER_EPOCH * epochs, 200), "hundredths of the two epochs that were asked for"
 

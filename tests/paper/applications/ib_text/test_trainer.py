@@ -99,8 +99,7 @@ def test_accumulated_batches_are_one_large_one(encoder: str, pairs: PairData, tm
     torch.testing.assert_close(*found)
 
 
-@pytest.mark.parametrize("method", ["knife", "mine", "none"])
-@pytest.mark.parametrize("layers", [None, 1])
+@pytest.mark.parametrize(("method", "layers"), [("knife", 1), ("mine", None), ("none", 1)])
 def test_a_run_that_is_taken_up_again_ends_the_same(
     encoder: str, pairs: PairData, tmp_path: Path, method: str, layers: int | None
 ) -> None:
