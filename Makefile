@@ -13,10 +13,10 @@ demo: .venv/.ready-plot
 test: .venv/.ready-test
 	$(PYTEST) --dist loadfile --no-loadscope-reorder --durations=25
 
-# all options of what `make test` has one representative of
+# all options of what `make test` has one representative of; what takes many minutes is in `make test-all` alone
+LONG := all_densities or test_bars or forty_distributions or intervals_cover or level_of_the_default
 test-matrix: .venv/.ready-test
-	$(PYTEST) --dist worksteal -m slow -k "not all_densities" tests/densities tests/estimators \
-	    tests/regularizer/test_health.py tests/test_examples.py tests/test_scikit_learn.py
+	$(PYTEST) --dist worksteal -m slow -k "not ($(LONG))"
 
 test-all: .venv/.ready-test
 	$(PYTEST) --dist worksteal -m "slow or not slow"
