@@ -22,6 +22,7 @@ STALE = 0.05  # maps are solved for again when so many of these rows are new: th
 FAR = 10.0  # standard deviations beyond which an entry is an outlier: no light tail reaches there
 TRIMMED = 0.01  # part of the first rows, on either side, that does not decide where outliers begin
 Z_SCORE = 4.0  # standard errors beyond which a change is not chance: once in 30,000 looks
+ENOUGH = 1024  # rows that show where quantiles are: some twenty between two knots in the middle
 CLOSE = 3e-3  # smallest gap between two knots, as a part of the gaps around them: only ties ever come so close
 
 ALL, RECENT = 0, 1  # the two memories of running moments
@@ -133,13 +134,14 @@ class Running(nn.Module):
         self.counts = [seen, 0]
         return True
 
-    def forget_if(self, gain: Tensor, numbers: float) -> None:
-        """Let the recent memory take the place of all if recent rows gain so much by so many numbers of their own."""
+    def forget_if(self, gain: Tensor, numbers: float) -> Tensor:
+        """Let the recent memory take the place of all if recent rows gain so much by so many numbers; say whether."""
         enough = numbers + Z_SCORE * math.sqrt(2 * numbers)
         when = 2 * gain > enough * self.noise[RECENT]
         for name in self.statistics:
             value = getattr(self, name)
             setattr(self, name, torch.where(when, value[RECENT], value))
+        return when
 
     def _take(self, came: int, n: Tensor, outliers: Tensor) -> Tensor:
         """Count n of the rows that came; return the part (2,) of each memory that they are."""
@@ -251,7 +253,9 @@ class Moments(Running):
 class Quantiles(Running):
     """Running quantiles of columns, at evenly spaced points of the normal scale.
 
-    Quantiles of batches are averaged, and far out their logarithms: tails may be heavy.
+    Quantiles of batches are averaged, and far out their logarithms: tails may be heavy. They notice a change, but a
+    batch blurs what is narrower than its rows are apart. So rows are counted as well: how many are below each of a
+    number of knots, which were put at quantiles when enough rows had come, and are again when the data have moved.
 
     Args:
         columns: How many columns c.
@@ -261,22 +265,50 @@ class Quantiles(Running):
         origin: What the columns are measured from, (c, 1): the median of the first rows.
         unit: The units, (c, 1): the spread of the first rows; for a constant column its own size, at least one.
         values: In units, the inverse hyperbolic sine of the quantiles, (2, c, Q).
+        knots: In units, (c, Q).
+        below: The part of the rows below each knot, (c, Q), of so many ``counted_rows`` (c, 1).
     """
 
     normal: Tensor
     origin: Tensor
     unit: Tensor
     values: Tensor
+    knots: Tensor
+    below: Tensor
+    counted_rows: Tensor
 
     def __init__(self, columns: int, normal: Tensor) -> None:
         super().__init__(values=normal.double().asinh().repeat(2, columns, 1))
         self.register_buffer("normal", normal.double(), persistent=False)
         self.register_buffer("origin", torch.zeros(columns, 1, dtype=torch.double))
         self.register_buffer("unit", torch.ones(columns, 1, dtype=torch.double))
+        self.register_buffer("knots", normal.double().repeat(columns, 1))
+        self.register_buffer("below", torch.special.ndtr(self.knots))
+        self.register_buffer("counted_rows", torch.zeros(columns, 1, dtype=torch.double))
 
-    def knots(self, memory: int) -> Tensor:
-        """Quantiles (c, Q) in units of the data."""
+    def of_batches(self, memory: int) -> Tensor:
+        """Averaged quantiles (c, Q) of batches in units of the data."""
         return self.origin + self.unit * self.values[memory].sinh()
+
+    def levels(self) -> Tensor:
+        """Where the knots are on the normal scale, (c, Q); at least half a row is beyond the outermost."""
+        half = 0.5 / (self.counted_rows + 1)
+        return _apart(torch.special.ndtri(self.below.clamp(half, 1 - half)), self._gap)
+
+    @property
+    def _gap(self) -> Tensor:
+        return (self.normal[1] - self.normal[0]).expand(len(self.knots), 1)
+
+    def place(self, when: Tensor, known: bool = False) -> None:
+        """Put the knots at the averaged quantiles, or do not.
+
+        These are believed as much as all rows so far, unless more is known: where they are on the present scale.
+        """
+        knots = _apart(self.values[ALL].sinh(), self._gap)
+        levels = _through(knots.T, self.knots, self.levels())[0].T if known else self.normal
+        self.knots = torch.where(when, knots, self.knots)
+        self.below = torch.where(when, torch.special.ndtr(levels), self.below)
+        self.counted_rows = torch.where(when, self.rows[ALL], self.counted_rows)
 
     def observe(self, x: Tensor) -> None:
         """Take the rows of x (N, c) into both memories."""
@@ -291,10 +323,20 @@ class Quantiles(Running):
         reach = (high - low) * (FAR if not self.seen else FAR**2) / (self.normal[-1] - self.normal[0])
         w = (x - self.origin) / self.unit  # data that have jumped are to be followed
         near = w.clamp(middle - reach, middle + reach)
-        batch = _quantiles(near, n, self.normal)
+        ordered = near.sort(1).values.contiguous()  # NaN last
+        batch = _quantiles(ordered, n, self.normal)
         told = (batch[:, -1:] > batch[:, :1]) & (n > 1)  # a column that stands still in a batch says nothing
+        self._count(ordered, torch.where(told, n, 0))
         step = self._take(x.shape[1], n, (near != w).any(0).sum())  # NaN is not equal to itself
         self.values = torch.where(told, torch.lerp(self.values, batch.asinh(), step[:, None, None]), self.values)
+
+    def _count(self, ordered: Tensor, n: Tensor) -> None:
+        """Count numbers (c, N) below the knots, n (c, 1) of every column; one that is at a knot is half below it."""
+        ordered = torch.where(ordered.isnan(), math.inf, ordered)
+        sides = (torch.searchsorted(ordered, self.knots, right=right) for right in (False, True))
+        below = sum(sides, torch.zeros_like(self.knots)) / (2 * n.clamp_min(1))
+        self.counted_rows = self.counted_rows + n
+        self.below = torch.lerp(self.below, below, n / self.counted_rows.clamp_min(1))
 
     def _start(self, x: Tensor) -> None:
         median, unit = (part.unsqueeze(1) for part in _robust_scale(x.T))
@@ -512,13 +554,16 @@ class RankNormal(Transform):
 
     normal: Tensor
     quantiles: Tensor
+    knots: Tensor
+    levels: Tensor
     weights: Tensor
 
     def __init__(self, dim: int, knots: int = 105, reach: float = 2.6) -> None:
         super().__init__(dim)
-        self.gap = 2 * reach / (knots - 1)
         self.register_buffer("normal", torch.linspace(-reach, reach, knots))
         self.register_buffer("quantiles", self.normal.repeat(dim, 1))  # dim Q
+        self.register_buffer("knots", self.normal.repeat(dim, 1))  # dim Q
+        self.register_buffer("levels", self.normal.repeat(dim, 1))  # where the map leads there
         edges = torch.special.ndtr((self.normal[1:] + self.normal[:-1]) / 2)
         weights = torch.cat([torch.zeros(1), edges, torch.ones(1)]).diff()
         self.register_buffer("weights", weights, persistent=False)  # part of the rows that a knot stands for
@@ -535,44 +580,44 @@ class RankNormal(Transform):
 
     def map(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Map x (N, dim) to u; also return the log-slopes (N, dim)."""
-        columns, quantiles = x.t().contiguous(), self.quantiles.to(x.dtype)
-        left = torch.searchsorted(quantiles[:, 1:-1].contiguous(), columns.detach())  # dim N
-        slopes = self.gap / quantiles.diff()
-        bases = self.normal[:-1].to(x.dtype) - quantiles[:, :-1] * slopes
-        slope = slopes.gather(1, left)
-        inside = torch.minimum(torch.maximum(columns, quantiles[:, :1]), quantiles[:, -1:])
-        beyond = (columns - inside) * slope
-        u = torch.addcmul(bases.gather(1, left), inside, slope) + beyond.asinh()
-        return u.t(), (slope / torch.hypot(torch.ones_like(beyond), beyond)).log().t()
+        return _through(x, self.knots, self.levels)
 
     def inverse(self, u: Tensor, given: Tensor | None = None) -> Tensor:
         """Map u (N, dim) back."""
-        columns, quantiles, normal = u.t().contiguous(), self.quantiles.to(u.dtype), self.normal.to(u.dtype)
-        left = torch.searchsorted(normal[1:-1].contiguous(), columns.detach())
-        widths = quantiles.diff() / self.gap
-        bases = quantiles[:, :-1] - normal[:-1] * widths
-        inside = torch.minimum(torch.maximum(columns, normal[0]), normal[-1])
+        columns, knots, levels = u.t().contiguous(), self.knots.to(u.dtype), self.levels.to(u.dtype)
+        left = torch.searchsorted(levels[:, 1:-1].contiguous(), columns.detach())
+        widths = knots.diff() / levels.diff()
+        bases = knots[:, :-1] - levels[:, :-1] * widths
+        inside = torch.minimum(torch.maximum(columns, levels[:, :1]), levels[:, -1:])
         x = inside + (columns - inside).sinh()
         return torch.addcmul(bases.gather(1, left), x, widths.gather(1, left)).t()
+
+    def observe(self, x: Tensor, given: Tensor | None = None) -> None:
+        """Follow the quantiles of the rows of x (N, dim)."""
+        running = self.running
+        running.observe(x)
+        seen, pending = running.counts
+        if not seen or not running.due():
+            return
+        before = seen - pending  # at the last look
+        moved = running.forget_if(self._change(), 2 * self.dim)
+        running.place(moved)
+        if before < ENOUGH and seen.bit_length() > before.bit_length():  # about twice as many rows
+            running.place(torch.ones_like(moved), known=before > 0)
+        self.quantiles = running.of_batches(ALL).to(self.quantiles)
+        knots = (running.origin + running.unit * running.knots).to(self.knots)
+        self.knots = _apart(knots, (running.unit * (self.normal[1] - self.normal[0])).to(knots))  # rounded ones, too
+        self.levels = running.levels().to(self.levels)
 
     def standardize(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Centre x (N, dim) by the median and scale it by half the distance of two middle quantiles: u, and the scale.
 
         Unlike mean and standard deviation these exist for every distribution and move smoothly with the batches.
         """
-        middle = len(self.normal) // 2
-        wide = min(middle, max(1, round(1 / self.gap)))  # knots from the middle to one on the normal scale, or the next
-        scale = (self.quantiles[:, middle + wide] - self.quantiles[:, middle - wide]) / (2 * wide * self.gap)
+        middle, gap = len(self.normal) // 2, float(self.normal[1] - self.normal[0])
+        wide = min(middle, max(1, round(1 / gap)))  # knots from the middle to one on the normal scale, or the next
+        scale = (self.quantiles[:, middle + wide] - self.quantiles[:, middle - wide]) / (2 * wide * gap)
         return (x - self.quantiles[:, middle].to(x.dtype)) / scale.to(x.dtype), scale.to(x.dtype)
-
-    def observe(self, x: Tensor, given: Tensor | None = None) -> None:
-        """Follow the quantiles of the rows of x (N, dim)."""
-        running = self.running
-        running.observe(x)
-        if not running.seen or not running.due():
-            return
-        running.forget_if(self._change(), 2 * self.dim)
-        self.quantiles = _apart(running.knots(ALL).to(self.quantiles), (running.unit * self.gap).to(self.quantiles))
 
     def moments(self, quantiles: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation (dim,) of columns with quantiles (dim, Q); what is farther out counts as they do.
@@ -585,7 +630,8 @@ class RankNormal(Transform):
 
     def _change(self) -> Tensor:
         """What recent rows gain by means and variances of their own where the map leads, columns taken apart."""
-        mean, scale = self.moments(self.map(self.running.knots(RECENT).T)[0].T)
+        every, recent = (_apart(self.running.of_batches(memory), self.running.unit) for memory in (ALL, RECENT))
+        mean, scale = self.moments(_through(recent.T, every, self.normal.to(every).expand_as(every))[0].T)
         return normal_gain(scale.square(), mean.square())
 
 
@@ -699,14 +745,26 @@ def _robust_scale(x: Tensor) -> tuple[Tensor, Tensor]:
     return median, unit
 
 
-def _quantiles(x: Tensor, n: Tensor, normal: Tensor) -> Tensor:
-    """Quantiles (c, Q) of the n numbers in every row of x (c, N) at levels of the normal scale; the others are NaN."""
-    ordered = x.sort(1).values  # NaN last
+def _quantiles(ordered: Tensor, n: Tensor, normal: Tensor) -> Tensor:
+    """Quantiles (c, Q) at levels of the normal scale of the first n in every row of ordered numbers (c, N)."""
     place = (torch.special.ndtr(normal) * n - 0.5).clamp_min(0)
     place = place.minimum((n - 1).clamp_min(0).to(place))  # Q
     below = place.long().minimum((n - 2).clamp_min(0))
     above = (below + 1).minimum((n - 1).clamp_min(0))
     return torch.nan_to_num(torch.lerp(ordered[:, below], ordered[:, above], place - below))
+
+
+def _through(x: Tensor, knots: Tensor, levels: Tensor) -> tuple[Tensor, Tensor]:
+    """Map x (N, dim) by lines through knots and levels (dim, Q), and beyond them by logarithms: u, and log-slopes."""
+    columns, knots, levels = x.t().contiguous(), knots.to(x.dtype), levels.to(x.dtype)
+    left = torch.searchsorted(knots[:, 1:-1].contiguous(), columns.detach())  # dim N
+    slopes = levels.diff() / knots.diff()
+    bases = levels[:, :-1] - knots[:, :-1] * slopes
+    slope = slopes.gather(1, left)
+    inside = torch.minimum(torch.maximum(columns, knots[:, :1]), knots[:, -1:])
+    beyond = (columns - inside) * slope
+    u = torch.addcmul(bases.gather(1, left), inside, slope) + beyond.asinh()
+    return u.t(), (slope / torch.hypot(torch.ones_like(beyond), beyond)).log().t()
 
 
 def _inverse(lower: Tensor) -> Tensor:
