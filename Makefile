@@ -14,7 +14,8 @@ test: .venv/.ready-test
 	$(PYTEST) --dist loadfile --no-loadscope-reorder --durations=25
 
 # all options of what `make test` has one representative of; what takes many minutes is in `make test-all` alone
-LONG := all_densities or test_bars or forty_distributions or intervals_cover or level_of_the_default
+LONG := all_densities or measured_values or test_bars or does_not_spoil or test_example or forty_distributions \
+    or intervals_cover or level_of_the_default
 test-matrix: .venv/.ready-test
 	$(PYTEST) --dist worksteal -m slow -k "not ($(LONG))"
 
