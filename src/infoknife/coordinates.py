@@ -299,16 +299,16 @@ class Quantiles(Running):
     def _gap(self) -> Tensor:
         return (self.normal[1] - self.normal[0]).expand(len(self.knots), 1)
 
-    def place(self, when: Tensor, known: bool = False) -> None:
-        """Put the knots at the averaged quantiles, or do not.
+    def place(self, when: Tensor, rows: Tensor | float, known: bool = False) -> None:
+        """Put the knots at the averaged quantiles, or do not; they count as so many rows, as counting begins anew.
 
-        These are believed as much as all rows so far, unless more is known: where they are on the present scale.
+        Where they are on the normal scale is ``known`` from the knots before, or the averages are believed.
         """
         knots = _apart(self.values[ALL].sinh(), self._gap)
         levels = _through(knots.T, self.knots, self.levels())[0].T if known else self.normal
         self.knots = torch.where(when, knots, self.knots)
         self.below = torch.where(when, torch.special.ndtr(levels), self.below)
-        self.counted_rows = torch.where(when, self.rows[ALL], self.counted_rows)
+        self.counted_rows = torch.where(when, torch.as_tensor(rows).to(self.rows), self.counted_rows)
 
     def observe(self, x: Tensor) -> None:
         """Take the rows of x (N, c) into both memories."""
@@ -589,8 +589,9 @@ class RankNormal(Transform):
         widths = knots.diff() / levels.diff()
         bases = knots[:, :-1] - levels[:, :-1] * widths
         inside = torch.minimum(torch.maximum(columns, levels[:, :1]), levels[:, -1:])
-        x = inside + (columns - inside).sinh()
-        return torch.addcmul(bases.gather(1, left), x, widths.gather(1, left)).t()
+        low, high = _end_slopes(knots, levels)
+        beyond = (columns - inside).sinh() / torch.where(columns < inside, low, high)
+        return (torch.addcmul(bases.gather(1, left), inside, widths.gather(1, left)) + beyond).t()
 
     def observe(self, x: Tensor, given: Tensor | None = None) -> None:
         """Follow the quantiles of the rows of x (N, dim)."""
@@ -601,9 +602,9 @@ class RankNormal(Transform):
             return
         before = seen - pending  # at the last look
         moved = running.forget_if(self._change(), 2 * self.dim)
-        running.place(moved)
+        running.place(moved, STALE * MEMORY)
         if before < ENOUGH and seen.bit_length() > before.bit_length():  # about twice as many rows
-            running.place(torch.ones_like(moved), known=before > 0)
+            running.place(torch.ones_like(moved), running.rows[ALL], known=before > 0)
         self.quantiles = running.of_batches(ALL).to(self.quantiles)
         knots = (running.origin + running.unit * running.knots).to(self.knots)
         self.knots = _apart(knots, (running.unit * (self.normal[1] - self.normal[0])).to(knots))  # rounded ones, too
@@ -631,7 +632,8 @@ class RankNormal(Transform):
     def _change(self) -> Tensor:
         """What recent rows gain by means and variances of their own where the map leads, columns taken apart."""
         every, recent = (_apart(self.running.of_batches(memory), self.running.unit) for memory in (ALL, RECENT))
-        mean, scale = self.moments(_through(recent.T, every, self.normal.to(every).expand_as(every))[0].T)
+        u = _through(recent.T, every, self.normal.to(every).expand_as(every))[0]
+        mean, scale = self.moments(u.clamp(self.normal[0], self.normal[-1]).T)  # batches do not show what is beyond
         return normal_gain(scale.square(), mean.square())
 
 
@@ -762,9 +764,24 @@ def _through(x: Tensor, knots: Tensor, levels: Tensor) -> tuple[Tensor, Tensor]:
     bases = levels[:, :-1] - knots[:, :-1] * slopes
     slope = slopes.gather(1, left)
     inside = torch.minimum(torch.maximum(columns, knots[:, :1]), knots[:, -1:])
-    beyond = (columns - inside) * slope
+    low, high = _end_slopes(knots, levels)
+    end = torch.where(columns < knots[:, :1], low, high)
+    beyond = (columns - inside) * end
     u = torch.addcmul(bases.gather(1, left), inside, slope) + beyond.asinh()
+    slope = torch.where(inside == columns, slope, end)
     return u.t(), (slope / torch.hypot(torch.ones_like(beyond), beyond)).log().t()
+
+
+def _end_slopes(knots: Tensor, levels: Tensor) -> tuple[Tensor, Tensor]:
+    """The slopes (dim, 1) from which the map bends beyond the first and the last of the knots (dim, Q).
+
+    Small batches show the same smallest number for many levels; its knots are close together and as steep as they are
+    close. So the slope is at most that over the outer fifth of the knots.
+    """
+    part = max(1, knots.shape[1] // 5)
+    ends = (slice(0, part + 1, part), slice(0, 2)), (slice(-1 - part, None, part), slice(-2, None))
+    low, high = (torch.minimum(*((levels[:, at].diff() / knots[:, at].diff()) for at in both)) for both in ends)
+    return low, high
 
 
 def _inverse(lower: Tensor) -> Tensor:
