@@ -267,6 +267,7 @@ class Quantiles(Running):
         values: In units, the inverse hyperbolic sine of the quantiles, (2, c, Q).
         knots: In units, (c, Q).
         below: The part of the rows below each knot, (c, Q), of so many ``counted_rows`` (c, 1).
+        placed: How many rows counted when the knots were placed.
     """
 
     normal: Tensor
@@ -276,6 +277,7 @@ class Quantiles(Running):
     knots: Tensor
     below: Tensor
     counted_rows: Tensor
+    placed: Tensor
 
     def __init__(self, columns: int, normal: Tensor) -> None:
         super().__init__(values=normal.double().asinh().repeat(2, columns, 1))
@@ -285,6 +287,7 @@ class Quantiles(Running):
         self.register_buffer("knots", normal.double().repeat(columns, 1))
         self.register_buffer("below", torch.special.ndtr(self.knots))
         self.register_buffer("counted_rows", torch.zeros(columns, 1, dtype=torch.double))
+        self.register_buffer("placed", torch.zeros((), dtype=torch.double))
 
     def of_batches(self, memory: int) -> Tensor:
         """Averaged quantiles (c, Q) of batches in units of the data."""
@@ -309,6 +312,7 @@ class Quantiles(Running):
         self.knots = torch.where(when, knots, self.knots)
         self.below = torch.where(when, torch.special.ndtr(levels), self.below)
         self.counted_rows = torch.where(when, torch.as_tensor(rows).to(self.rows), self.counted_rows)
+        self.placed = torch.where(when, self.rows[ALL], self.placed)
 
     def observe(self, x: Tensor) -> None:
         """Take the rows of x (N, c) into both memories."""
@@ -600,14 +604,15 @@ class RankNormal(Transform):
         seen, pending = running.counts
         if not seen or not running.due():
             return
-        before = seen - pending  # at the last look
-        moved = running.forget_if(self._change(), 2 * self.dim)
-        running.place(moved, STALE * MEMORY)
-        if before < ENOUGH and seen.bit_length() > before.bit_length():  # about twice as many rows
-            running.place(torch.ones_like(moved), running.rows[ALL], known=before > 0)
-        self.quantiles = running.of_batches(ALL).to(self.quantiles)
-        knots = (running.origin + running.unit * running.knots).to(self.knots)
-        self.knots = _apart(knots, (running.unit * (self.normal[1] - self.normal[0])).to(knots))  # rounded ones, too
+        first = seen == pending
+        running.place(running.forget_if(self._change(), 2 * self.dim), STALE * MEMORY)
+        grown = (running.rows[ALL] >= 2 * running.placed) & (running.placed < ENOUGH)
+        running.place(torch.ones_like(grown) if first else grown, running.rows[ALL], known=not first)
+        gap = running.unit * (self.normal[1] - self.normal[0])  # rounded ones may coincide again
+        knots = running.origin + running.unit * running.knots
+        self.quantiles, self.knots = (
+            _apart(x.to(self.knots), gap.to(self.knots)) for x in (running.of_batches(ALL), knots)
+        )
         self.levels = running.levels().to(self.levels)
 
     def standardize(self, x: Tensor) -> tuple[Tensor, Tensor]:
