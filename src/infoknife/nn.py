@@ -177,8 +177,9 @@ class MaskedLayers(nn.Sequential):
         seen = torch.cat([torch.zeros(given), torch.arange(1, features + 1)])  # what an input is the number of
         layers: list[nn.Module] = []
         for width in hidden:
-            own = width // 2 if given else 0
-            sees = torch.cat([torch.zeros(own), torch.arange(width - own) * features // (width - own)])
+            own, first = (width // 2, min(1, features - 1)) if given else (0, 0)
+            rest = first + torch.arange(width - own) * (features - first) // (width - own)
+            sees = torch.cat([torch.zeros(own), rest])
             layers += [MaskedLinear(seen <= sees[:, None]), activation()]
             seen = sees
         super().__init__(*layers)

@@ -133,9 +133,9 @@ class Difference(MutualInformation):
         density: ``"autoregressive"``, ``"knife"`` (mixtures of full kernels), ``"doe"`` (Gaussian), ``"doe-logistic"``
             or ``"schraudolph"``.
         given: The side that is conditioned on, ``"x"`` or ``"y"``. If not given, ``initialize`` makes a short fit of
-            both: the target is the variable whose marginal has less to learn, or else the one under which held-out
-            pairs are more likely. It is ``"x"`` unless another is surely better: an encoder of x is followed more
-            steadily where x is the condition.
+            both: the better target is one whose marginal has little to learn, and under which held-out pairs are
+            likely. It is ``"x"`` unless the other is surely better: an encoder of x is followed more steadily where x
+            is the condition.
         ranks: Whether the target is made normal by rank first, which leaves the information as it is.
         marginal_rate: Learning rate of the marginal density in units of the conditional's (section A.3).
         conditional_options: Options of the conditional density alone, such as the width of its network.
@@ -226,11 +226,11 @@ class Difference(MutualInformation):
         self._pair.initialize(*self._ordered(x, y), generator)
 
     def _better_side(self, x: Tensor, y: Tensor, generator: torch.Generator) -> str:
-        """The side that held-out pairs say is better; "x" unless the other is surely better.
+        r"""The side that held-out pairs say is better; "x" unless the other is surely better.
 
-        Information is invented where a marginal is poorer than its conditional. So the target is first of all the
-        variable whose marginal has less to learn: the one for which a mixture of kernels is less ahead of a normal
-        density, behind the map. Where both are alike, it is the one under which pairs are likelier after a short fit.
+        Given x, the value is too large by what the density of y misses, and too small by what that of y given x misses.
+        So a side is better by as much as its variable's marginal has less to learn, which is how far a mixture of
+        kernels is ahead of a normal density behind the map, and as its pairs are likelier after a short fit.
         """
         order = torch.randperm(len(x), generator=generator)[:TRIAL_ROWS].to(x.device)
         held, train = order[: len(order) // 4], order[len(order) // 4 :]
@@ -238,17 +238,13 @@ class Difference(MutualInformation):
             return "x"
         structure, likely = {}, {}
         for side, pair in self._pairs().items():
-            target = self._ordered(x, y, side)[0]
-            structure[side] = _structure(pair.map.initialize(target), target[train], target[held], generator)
-        for side, other in (("x", "y"), ("y", "x")):
-            if _surely(structure[side]) and _surely(structure[side] - structure[other]):
-                return other
-        for side, pair in self._pairs().items():
             trial, (target, condition) = copy.deepcopy(pair), self._ordered(x, y, side)
+            structure[side] = _structure(trial.map.initialize(target), target[train], target[held], generator)
             _short_fit(trial, target[train], condition[train], generator)
             likely[side] = trial.log_probs(target[held], condition[held])
         (y_given_x, y_alone), (x_given_y, x_alone) = likely["x"], likely["y"]
-        return "y" if _surely(x_given_y + y_alone - y_given_x - x_alone) else "x"
+        likelier = (x_given_y + y_alone) - (y_given_x + x_alone)
+        return "y" if _surely(structure["x"] - structure["y"] + likelier) else "x"
 
 
 @final
