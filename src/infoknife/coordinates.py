@@ -136,7 +136,8 @@ class Running(nn.Module):
 
     def forget_if(self, gain: Tensor, numbers: float) -> Tensor:
         """Let the recent memory take the place of all if recent rows gain so much by so many numbers; say whether."""
-        enough = numbers + Z_SCORE * math.sqrt(2 * numbers)
+        deviation = 2 / (9 * numbers)  # of the cube root of a chi-squared variable (Wilson & Hilferty, 1931)
+        enough = numbers * (1 - deviation + Z_SCORE * math.sqrt(deviation)) ** 3
         when = 2 * gain > enough * self.noise[RECENT]
         for name in self.statistics:
             value = getattr(self, name)
@@ -367,8 +368,8 @@ class Affine(Transform):
 
     The map follows all rows seen, so that it comes to rest while the data stay, and narrow structure is not blurred by
     the noise of batches. When recent rows would be better off with a map of their own by more than fitting noise
-    explains, $2 n \Delta > k + z \sqrt{2 k}$ nats for k free numbers and z of ``Z_SCORE``, the rows before are
-    forgotten.
+    explains, where $2 n \Delta$ is larger than a chi-squared variable of k free numbers ever is by chance
+    (``Z_SCORE``), the rows before are forgotten.
     """
 
     moments: Moments
