@@ -607,8 +607,9 @@ class RankNormal(Transform):
             return
         first = seen == pending
         running.place(running.forget_if(self._change(), 2 * self.dim), STALE * MEMORY)
-        grown = (running.rows[ALL] >= 2 * running.placed) & (running.placed < ENOUGH)
-        running.place(torch.ones_like(grown) if first else grown, running.rows[ALL], known=not first)
+        if first or seen < 4 * ENOUGH:
+            grown = (running.rows[ALL] >= 2 * running.placed) & (running.placed < ENOUGH)
+            running.place(torch.ones_like(grown) if first else grown, running.rows[ALL], known=not first)
         gap = running.unit * (self.normal[1] - self.normal[0])  # rounded ones may coincide again
         knots = running.origin + running.unit * running.knots
         self.quantiles, self.knots = (
@@ -637,8 +638,8 @@ class RankNormal(Transform):
 
     def _change(self) -> Tensor:
         """What recent rows gain by means and variances of their own where the map leads, columns taken apart."""
-        every, recent = (_apart(self.running.of_batches(memory), self.running.unit) for memory in (ALL, RECENT))
-        u = _through(recent.T, every, self.normal.to(every).expand_as(every))[0]
+        every = _apart(self.running.of_batches(ALL), self.running.unit)
+        u = _through(self.running.of_batches(RECENT).T, every, self.normal.to(every).expand_as(every))[0]
         mean, scale = self.moments(u.clamp(self.normal[0], self.normal[-1]).T)  # batches do not show what is beyond
         return normal_gain(scale.square(), mean.square())
 
