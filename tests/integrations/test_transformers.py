@@ -92,7 +92,7 @@ def test_the_term_is_in_the_loss(tmp_path: Path) -> None:
     started = regularizer(weight=0.3).initialize(z.detach(), batch["group"])  # before it learned from the batch
     assert isinstance(started.estimator, MutualInformation)
     penalty = started.estimator.penalty(z, batch["group"])
-    assert (total - task).item() == pytest.approx(0.3 * penalty.item(), abs=1e-3)  # one round of steps
+    assert (total - task).item() == pytest.approx(0.3 * penalty.item(), abs=5e-3)  # one round of steps
     assert list(batch) == ["x", "group", "labels"]
 
 

@@ -1,7 +1,6 @@
 """What the tests of the audit share: one audit of features that leak, and audits made of numbers."""
 
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,16 +23,14 @@ class Leaky(NamedTuple):
 PRIOR, SHIFT = np.array([0.2, 0.3, 0.5]), 2.0
 
 
-@pytest.fixture(scope="package", autouse=True)
-def measured_once() -> Iterator[None]:
+@pytest.fixture(autouse=True)
+def measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are measured once instead of three times: that is of ``measure``, and tested there."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(quantities, "REPEATS", 1)
-        yield
+    monkeypatch.setattr(quantities, "REPEATS", 1)
 
 
 @pytest.fixture(scope="package")
-def leaky(measured_once: None) -> Leaky:
+def leaky() -> Leaky:
     generator = np.random.default_rng(0)
     s = generator.choice(3, size=600, p=PRIOR)
     y = generator.random(600) < 0.5
@@ -42,7 +39,9 @@ def leaky(measured_once: None) -> Leaky:
     z[:, 1] += 3 * y
     z = np.concatenate([z, np.full((600, 1), 7.0), z[:, :1] - z[:, 2:]], 1)
     names = np.array(["north", "south", "west"])[s]
-    return Leaky(z, names, y, audit(z, names, y, folds=3, names=("region", "sick")))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quantities, "REPEATS", 1)
+        return Leaky(z, names, y, audit(z, names, y, folds=3, names=("region", "sick")))
 
 
 def estimate(value: float, stderr: float, pointwise: Any = None) -> Estimate:
