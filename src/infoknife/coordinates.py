@@ -449,6 +449,7 @@ class Regression(Affine):
     slope: Tensor
     factor: Tensor
     alone: Tensor
+    left: Tensor
 
     def __init__(self, dim: int, features: int = 0) -> None:
         super().__init__(dim)
@@ -457,15 +458,27 @@ class Regression(Affine):
         self.register_buffer("slope", torch.zeros(features, dim))
         self.register_buffer("factor", torch.eye(dim))
         self.register_buffer("alone", torch.cat([torch.zeros(1, dim), torch.eye(dim)]))  # b and L without the condition
+        self.register_buffer("left", torch.eye(dim))  # covariance that the condition leaves of x whitened alone
 
     def forward(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (N, dim) given features (N, features); the log-determinant is that of L."""
-        return self._map(x, given, self.shift, self.slope, self.factor), self.log_det.to(x.dtype)
+        return (x - self._expected(x, given, self.shift, self.slope)) @ self.factor.to(x.dtype).T, self.log_det.to(
+            x.dtype
+        )
 
-    def both(self, x: Tensor, given: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """Map x (N, dim) given features, and without them: u and the log-determinant of each."""
-        alone = self._map(x, None, self.alone[0], self.slope, self.alone[1:])
-        return self(x, given), (alone, self.alone[1:].diagonal().log().sum().to(x.dtype))
+    def both(self, x: Tensor, given: Tensor, turn: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """Map x (N, dim) given features, and without them: u and the logs of the slopes (dim,) of each.
+
+        Both are along the same axes, those of x whitened alone and turned by a rotation (dim, dim), and every
+        coordinate is what is new beyond the ones before it. So the terms of the chain rule are of the same variables.
+        """
+        shift, whiten = self.alone[0].to(x.dtype), self.alone[1:].to(x.dtype)
+        axes = whiten.T @ turn
+        chol = torch.linalg.cholesky(turn.T @ self.left.to(x.dtype) @ turn)
+        rest = (x - self._expected(x, given, self.shift, self.slope)) @ axes
+        u = torch.linalg.solve_triangular(chol, rest.T, upper=False).T
+        log_slopes = (whiten.diagonal().log().sum() / self.dim).expand(self.dim)  # a rotation has none of its own
+        return (u, log_slopes - chol.diagonal().log()), ((x - shift) @ axes, log_slopes)
 
     def inverse(self, u: Tensor, given: Tensor | None = None) -> Tensor:
         """Map u (N, dim) back, given as many rows of the features."""
@@ -484,10 +497,11 @@ class Regression(Affine):
         self.factor, self.log_det = factor.to(self.factor).contiguous(), log_det.to(self.log_det)
         f = self.features
         alone, _ = precision_factor(moments.covariances[ALL, f:, f:], 1 / moments.noise[ALL])
-        self.alone = torch.cat([moments.mean(ALL)[None, f:], alone / moments.unit[f:]]).to(self.alone)
-
-    def _map(self, x: Tensor, given: Tensor | None, shift: Tensor, slope: Tensor, factor: Tensor) -> Tensor:
-        return (x - self._expected(x, given, shift, slope)) @ factor.to(x.dtype).T
+        alone = alone / moments.unit[f:]
+        back = alone @ _inverse(factor)
+        self.left, self.alone = (
+            part.to(self.left) for part in (back @ back.T, torch.cat([moments.mean(ALL)[None, f:], alone]))
+        )
 
     def _expected(self, like: Tensor, given: Tensor | None, shift: Tensor, slope: Tensor) -> Tensor:
         shift = shift.to(like.dtype)
@@ -648,7 +662,7 @@ class RankNormal(Transform):
 class Features(nn.Module):
     r"""What a density sees of a continuous condition: $\phi$, its columns standardised, and made normal by rank.
 
-    Both forms together let one linear map see relations in either; standardised values then end at ``FAR``.
+    Both forms together let one linear map see relations in either. Standardised values end at ``FAR``.
 
     Args:
         dim: Number of columns g of the condition.
@@ -668,7 +682,7 @@ class Features(nn.Module):
         """Map x (N, g) to features (N, out)."""
         u: Tensor = self.map(x)[0]
         if not isinstance(self.map, RankNormal):
-            return u
+            return u.clamp(-FAR, FAR)
         mean, scale = (part.to(x.dtype) for part in self.map.moments(self.map.quantiles.double()))
         return torch.cat([((x - mean) / scale).clamp(-FAR, FAR), u], 1)
 

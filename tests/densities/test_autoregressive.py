@@ -45,7 +45,7 @@ def test_it_integrates_to_one_in_every_class(label: int) -> None:
 
 def test_parts_see_only_what_came_before() -> None:
     density, x = shaken(), torch.zeros(1, 3, dtype=torch.double, requires_grad=True)
-    numbers = torch.stack(density._kernels(x, None, None)).square().sum((0, 1))  # d 1
+    numbers = torch.stack(density.columns._kernels(x, None, None)).square().sum((0, 1))  # d 1
     for i in range(3):
         (slope,) = torch.autograd.grad(numbers[i, 0], x, retain_graph=True)
         assert (slope[0] != 0).tolist() == [j < i for j in range(3)]

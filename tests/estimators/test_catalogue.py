@@ -81,9 +81,9 @@ def test_dimensions_are_whole_numbers(value: Any) -> None:
 
 
 def test_options_reach_the_estimator() -> None:
-    assert mi("knife", 2, 3, given="x", components=5).sides["x"].density.components == 5  # type: ignore
+    assert mi("knife", 2, 3, given="x", components=5).sides["x"].columns.components == 5  # type: ignore
     assert mi("knife", 2, 3, given="y").given == "y"
-    assert mi("knife", 2, y_classes=3, components=5).conditional.components == 5  # type: ignore[union-attr]
+    assert mi("knife", 2, y_classes=3, components=5).conditional.columns.components == 5  # type: ignore[union-attr]
     with pytest.raises(TypeError, match="colour"):
         mi("knife", 2, 3, colour="red")
 
@@ -114,7 +114,7 @@ def test_the_papers_form_of_knife_sees_the_data_as_they_are(generator: torch.Gen
     assert isinstance(near, Difference)
     pair = near._pair
     assert isinstance(pair, TwoDensities)
-    conditional, marginal = pair.log_probs(y, x)
+    conditional, marginal = (terms.squeeze(1) for terms in pair.log_probs(y, x))
     standard = -0.5 * y.square().sum(1) - 1.5 * math.log(2 * math.pi)  # kernels of about unit width around zero
     torch.testing.assert_close(marginal, standard, rtol=0, atol=0.1)
     assert isinstance(pair.conditional, KNIFE)

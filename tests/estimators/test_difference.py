@@ -10,7 +10,7 @@ from torch import Tensor
 
 from infoknife import fit
 from infoknife.estimators.classes import ClassDifference
-from infoknife.estimators.difference import DENSITIES, Difference, JointDifference, TwoDensities
+from infoknife.estimators.difference import DENSITIES, Difference, JointDifference, OneNetwork, TwoDensities
 from infoknife.tasks import GaussianClasses, GaussianPair
 
 PAIR = GaussianPair.of_information(3, 1)
@@ -47,6 +47,62 @@ def test_gaussian_pair(given: str) -> None:
     estimator = Difference(3, 3, density="doe", given=given).initialize(*PAIR.sample(5000, seed=0))
     with torch.no_grad():
         assert float(estimator(*PAIR.sample(10_000, seed=1))) == pytest.approx(1, abs=0.06)
+
+
+def pairs_in_turned_axes(n: int, seed: int) -> tuple[Tensor, Tensor, float]:
+    """Two pairs with uniform noise around a step, y turned by half a right angle, and what x tells of y."""
+    generator = torch.Generator().manual_seed(seed)
+    x, noise = torch.randn(n, 2, generator=generator), torch.rand(n, 2, generator=generator)
+    y = 3.0 * (x > 0) + noise  # the sides do not overlap: one bit per pair
+    return x, (y @ torch.tensor([[1.0, 1.0], [-1.0, 1.0]])) / math.sqrt(2), 2 * math.log(2)
+
+
+def test_edges_are_found_along_axes_that_no_column_has() -> None:
+    x, y, truth = pairs_in_turned_axes(8192, 0)
+    estimator = Difference(2, 2, given="x").initialize(x, y, seed=0)
+    fit(estimator, (x, y), steps=400, seed=0, initialize=False)
+    pair = estimator._pair
+    assert isinstance(pair, OneNetwork)
+    turn = pair._rotation(y).detach()
+    torch.testing.assert_close(turn @ turn.T, torch.eye(2), rtol=0, atol=1e-5)
+    x, y, _ = pairs_in_turned_axes(4096, 1)
+    with torch.no_grad():
+        assert float(estimator(x, y)) == pytest.approx(truth, abs=0.05)
+
+
+def turned(seed: int) -> tuple[Difference, Tensor, Tensor]:
+    """A pair of densities whose parameters are not those of the start, in double precision."""
+    x, noise = torch.randn(2, 600, 3, dtype=torch.double, generator=torch.Generator().manual_seed(seed))
+    y = x.cumsum(1) + noise
+    estimator = Difference(3, 3, given="x").initialize(x, y, seed=0)
+    with torch.no_grad():
+        for parameter in estimator.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)))
+    return estimator, x, y
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["given x", "alone"])
+def test_the_terms_of_the_chain_rule_are_a_density(which: int) -> None:
+    """It integrates to one over y, whatever the rotation: importance sampling from a wide normal."""
+    estimator, x, y = turned(0)
+    mean, cov = y.mean(0), 2 * y.T.cov()
+    wide = torch.distributions.MultivariateNormal(mean, cov)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        points = wide.sample((40_000,))
+    with torch.no_grad():
+        logs = estimator._pair.log_probs(points, x[:1].expand_as(points))[which].sum(1)
+    assert float((logs - wide.log_prob(points)).exp().mean()) == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_penalty_is_never_negative_and_bounds_the_value() -> None:
+    estimator, x, y = turned(0)
+    shuffled = y[torch.randperm(len(y), generator=torch.Generator().manual_seed(0))]
+    with torch.no_grad():
+        assert float(estimator(x, shuffled)) < 0 <= float(estimator.penalty(x, shuffled))
+        terms = estimator._terms(x, y).mean(0)
+    torch.testing.assert_close(terms.sum(), estimator(x, y))
+    torch.testing.assert_close(estimator.penalty(x, y), terms.clamp_min(0).sum())
 
 
 def test_each_density_learns() -> None:

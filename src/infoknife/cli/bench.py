@@ -16,7 +16,12 @@ __all__ = ["bench"]
 
 
 def bench(
-    preset: Annotated[str, typer.Option(help="standard: all tasks; quick: a few, in minutes.")] = "standard",
+    preset: Annotated[
+        str,
+        typer.Option(
+            help="standard: all tasks; relations: thirty that are mostly not linear; quick: a few, in minutes."
+        ),
+    ] = "standard",
     tasks: Annotated[
         str | None, typer.Option(help="Tasks: names, parts of names or patterns, separated by commas.")
     ] = None,

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from infoknife import kernels
 from infoknife.coordinates import Features, Regression
-from infoknife.densities.base import Density, full_precision, generator_of
+from infoknife.densities.base import Density
 from infoknife.inputs import check_count
 from infoknife.mixtures import SPREAD, Mixture, Prior, sizes
 from infoknife.nn import MaskedLayers
@@ -20,6 +20,85 @@ EDGE = 3.0  # standard deviations beyond which the network answers as at the edg
 STRAY = 1e-3  # part of the rows that may be anywhere, whatever the kernels say: no row costs more than about 10 nats
 WIDE = 2.0  # standard deviations of such rows
 NARROWEST = 6.0  # how much may be added to the log of a precision: a row that was never seen stays possible
+
+
+class ColumnKernels(nn.Module):
+    """One-dimensional kernels for every coordinate, which one masked network moves with those before and a context.
+
+    Args:
+        dim: Number of coordinates.
+        components: Number K of kernels per coordinate.
+        context: Number of inputs that all coordinates see.
+        hidden: Width of the network's two hidden layers.
+        sets: Number of sets of kernels that rows may start from, before the network moves them.
+    """
+
+    centres: Tensor
+    mask: Tensor
+    reach: Tensor
+    narrowest: Tensor
+
+    def __init__(self, dim: int, components: int, context: int, hidden: int, sets: int) -> None:
+        super().__init__()
+        K, hidden = check_count("components", components), check_count("hidden", hidden)
+        self.dim, self.components = dim, K
+        self.network = MaskedLayers(dim, given=context, hidden=(hidden, hidden))
+        self.moves = nn.Parameter(torch.zeros(3, K, dim, hidden))  # of logits, means and log-diagonals
+        start = torch.zeros(3, K, dim, sets)
+        start[2] = 0.5 * math.log(K)
+        self.kernels = nn.Parameter(start)  # before the network moves them: logits, offsets in widths, log-diagonals
+        centres = torch.special.ndtri((torch.arange(K) + 0.5) / K)
+        self.register_buffer("centres", centres[:, None, None].repeat(1, dim, sets))  # that means are offset from
+        sees = self.network.sees <= torch.arange(dim)[:, None]  # d H
+        self.register_buffer("mask", sees * hidden**-0.5, persistent=False)  # a step moves kernels as their own would
+        self.register_buffer("reach", torch.full((K, dim, 1), K**-0.5))  # means move in widths of the kernels
+        self.register_buffer("narrowest", torch.full((K, dim, 1), 0.5 * math.log(K) + NARROWEST))
+
+    def log_prob(self, u: Tensor, context: Tensor | None = None, sets: Tensor | None = None) -> Tensor:
+        """Log-density (N, dim) of every coordinate of u given those before it and a context (N, context).
+
+        ``sets`` (N, sets) is one-hot: which set of kernels a row starts from; None where there is one.
+        """
+        likely = kernels.columns(u, *self._kernels(u, context, sets)) + math.log1p(-STRAY)
+        z = u / WIDE
+        stray = math.log(STRAY / WIDE / math.sqrt(2 * math.pi)) - 0.5 * z * z
+        return torch.logaddexp(likely, stray)
+
+    def sample(self, n: int, context: Tensor | None, sets: Tensor | None, generator: torch.Generator) -> Tensor:
+        """Draw (n, dim), a coordinate at a time."""
+        u = self.kernels.new_zeros(n, self.dim)
+        for i in range(self.dim):
+            logits, means, log_diagonal = (values[:, i].T for values in self._kernels(u, context, sets))  # n K
+            kernel = torch.multinomial(torch.softmax(logits, -1).cpu(), 1, generator=generator).to(u.device)
+            mean, log_scale = (values.gather(1, kernel).squeeze(1) for values in (means, -log_diagonal))
+            noise, chance = (
+                draw(n, generator=generator, dtype=u.dtype).to(u.device) for draw in (torch.randn, torch.rand)
+            )
+            u[:, i] = torch.where(chance < STRAY, WIDE * noise, mean + log_scale.exp() * noise)
+        return u
+
+    def start(self, rows: list[Tensor], generator: torch.Generator) -> None:
+        """Start every set from rows (N, dim) of its own, by expectation maximisation; the network moves nothing yet."""
+        self.moves.zero_()
+        for label, u in enumerate(rows):
+            logits, means, log_diagonal = (part.T for part in fitted_columns(u, self.components, generator))
+            self.kernels[..., label] = torch.stack([logits, torch.zeros_like(means), log_diagonal])
+            self.centres[..., label] = means
+        scales = self.kernels[2].mean(-1, keepdim=True)
+        self.reach, self.narrowest = (-scales).exp(), scales + NARROWEST
+
+    def _kernels(self, u: Tensor, context: Tensor | None, sets: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits, means and log-diagonals of every coordinate's kernels for every point: (K, d, N) each."""
+        v = (u if context is None else torch.cat([context, u], -1)).clamp(-EDGE, EDGE)
+        scale = torch.cat([torch.ones_like(self.reach), self.reach, torch.ones_like(self.reach)])  # 3K d 1
+        weight = (self.moves.flatten(0, 1) * (self.mask * scale)).to(u.dtype).flatten(0, 1)  # 3Kd H
+        still = torch.zeros_like(self.centres)
+        base = self.kernels.flatten(0, 1) * scale + torch.cat([still, self.centres, still])
+        base = base.to(u.dtype).flatten(0, 1)  # 3Kd sets
+        base = base if sets is None else base @ sets.T
+        numbers = torch.addmm(base, weight, self.network(v).T).view(3, self.components, self.dim, len(u))
+        logits, means, log_diagonal = numbers.unbind()
+        return logits, means, _at_most(log_diagonal, self.narrowest.to(u.dtype))
 
 
 class Autoregressive(Density):
@@ -38,8 +117,6 @@ class Autoregressive(Density):
         dim: As for ``Density``, and so are ``given_dim`` and ``given_classes``.
         components: Number K of kernels per coordinate.
         hidden: Width of the network's two hidden layers.
-        both: Whether a continuous condition may be left out: ``evaluate_both`` is the density given it and without it,
-            of one network whose view of the condition is switched off.
 
     Example:
         >>> x = torch.randn(20_000, 3, generator=torch.Generator().manual_seed(0)).cumsum(1)
@@ -48,10 +125,6 @@ class Autoregressive(Density):
     """
 
     class_coordinates = True
-    centres: Tensor
-    mask: Tensor
-    reach: Tensor
-    narrowest: Tensor
 
     def __init__(
         self,
@@ -61,104 +134,26 @@ class Autoregressive(Density):
         given_dim: int | None = None,
         given_classes: int | None = None,
         hidden: int = 64,
-        both: bool = False,
     ) -> None:
         features = None if given_dim is None else Features(check_count("given_dim", given_dim))
         width = given_classes or 0 if features is None else features.out
         super().__init__(dim, given_dim, given_classes, Regression(check_count("dim", dim), width), features)
-        if both and given_dim is None:
-            raise ValueError("both is True without given_dim; expected the dimension of the condition that is left out")
-        K, hidden = check_count("components", components), check_count("hidden", hidden)
-        self.components, self.both, sets = K, both, 2 if both else self.given_classes or 1
-        self.network = MaskedLayers(dim, given=width + both, hidden=(hidden, hidden))
-        self.moves = nn.Parameter(torch.zeros(3, K, dim, hidden))  # of logits, means and log-diagonals
-        start = torch.zeros(3, K, dim, sets)
-        start[2] = 0.5 * math.log(K)
-        self.kernels = nn.Parameter(start)  # before the network moves them: logits, offsets in widths, log-diagonals
-        centres = torch.special.ndtri((torch.arange(K) + 0.5) / K)
-        self.register_buffer("centres", centres[:, None, None].repeat(1, dim, sets))  # that means are offset from
-        sees = self.network.sees <= torch.arange(dim)[:, None]  # d H
-        self.register_buffer("mask", sees * hidden**-0.5, persistent=False)  # a step moves kernels as their own would
-        self.register_buffer("reach", torch.full((K, dim, 1), K**-0.5))  # means move in widths of the kernels
-        self.register_buffer("narrowest", torch.full((K, dim, 1), 0.5 * math.log(K) + NARROWEST))
-
-    def evaluate_both(self, x: Tensor, given: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-densities (N,) of checked rows given the condition, and without it, in one pass of the network."""
-        assert isinstance(self.coordinates, Regression)
-        with full_precision(x.device.type):
-            v = self._seen(given, x.dtype)
-            assert v is not None
-            (u, log_det), (u_alone, log_det_alone) = self.coordinates.both(x, v)
-            context = torch.cat([v, torch.ones_like(v[:, :1])], 1)
-            context = torch.cat([context, torch.zeros_like(context)])
-            logs = self._log_prob_in(torch.cat([u, u_alone]), context, self._sets(len(x), x)).view(2, -1)
-            return logs[0] + log_det, logs[1] + log_det_alone
-
-    def _sets(self, n: int, like: Tensor) -> Tensor:
-        """Which set of kernels n rows start from given the condition, and n without it: (2 n, 2)."""
-        return torch.eye(2).to(like).repeat_interleave(n, 0)
+        self.columns = ColumnKernels(self.dim, components, width, hidden, self.given_classes or 1)
 
     def _log_prob(self, u: Tensor, given: Tensor | None) -> Tensor:
-        return self._log_prob_in(u, *self._context(u, given))
-
-    def _log_prob_in(self, u: Tensor, context: Tensor | None, sets: Tensor | None) -> Tensor:
-        likely = kernels.columns(u, *self._kernels(u, context, sets)) + math.log1p(-STRAY)
-        z = u / WIDE
-        stray = math.log(STRAY / WIDE / math.sqrt(2 * math.pi)) - 0.5 * z * z
-        return torch.logaddexp(likely, stray).sum(-1)
-
-    def _context(self, u: Tensor, given: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-        """What the network sees of a condition, and the set of kernels that every row starts from; None for one set."""
-        context = self._regressors(given)
-        context = None if context is None else context.to(u.dtype)
-        if not self.both or context is None:
-            return context, None if self.given_classes is None else context
-        return torch.cat([context, torch.ones_like(context[:, :1])], 1), self._sets(len(u), u)[: len(u)]
-
-    def _kernels(self, u: Tensor, context: Tensor | None, sets: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits, means and log-diagonals of every coordinate's kernels for every point: (K, d, N) each."""
-        v = (u if context is None else torch.cat([context, u], -1)).clamp(-EDGE, EDGE)
-        scale = torch.cat([torch.ones_like(self.reach), self.reach, torch.ones_like(self.reach)])  # 3K d 1
-        weight = (self.moves.flatten(0, 1) * (self.mask * scale)).to(u.dtype).flatten(0, 1)  # 3Kd H
-        still = torch.zeros_like(self.centres)
-        base = self.kernels.flatten(0, 1) * scale + torch.cat([still, self.centres, still])
-        base = base.to(u.dtype).flatten(0, 1)  # 3Kd sets
-        base = base if sets is None else base @ sets.T
-        numbers = torch.addmm(base, weight, self.network(v).T).view(3, self.components, self.dim, len(u))
-        logits, means, log_diagonal = numbers.unbind()
-        return logits, means, _at_most(log_diagonal, self.narrowest.to(u.dtype))
+        return self.columns.log_prob(u, *self._context(u, given)).sum(-1)
 
     def _sample(self, n: int, given: Tensor | None, generator: torch.Generator) -> Tensor:
-        u = self.kernels.new_zeros(n, self.dim)
-        condition = self._context(u, given)
-        for i in range(self.dim):
-            logits, means, log_diagonal = (values[:, i].T for values in self._kernels(u, *condition))  # n K
-            kernel = torch.multinomial(torch.softmax(logits, -1).cpu(), 1, generator=generator).to(u.device)
-            mean, log_scale = (values.gather(1, kernel).squeeze(1) for values in (means, -log_diagonal))
-            noise, chance = (
-                draw(n, generator=generator, dtype=u.dtype).to(u.device) for draw in (torch.randn, torch.rand)
-            )
-            u[:, i] = torch.where(chance < STRAY, WIDE * noise, mean + log_scale.exp() * noise)
-        return u
+        return self.columns.sample(n, *self._context(self.columns.kernels, given), generator)
 
     def _initialize(self, u: Tensor, given: Tensor | None, generator: torch.Generator) -> None:
-        self.moves.zero_()
-        for label in range(self.kernels.shape[-1]):
-            own = u if self.given_classes is None else u[given == label]
-            self._start(label, own if len(own) > 1 else u, generator)
-        scales = self.kernels[2].mean(-1, keepdim=True)
-        self.reach, self.narrowest = (-scales).exp(), scales + NARROWEST
+        self.columns.start(self._rows_by_class(u, given), generator)
 
-    def start_alone(self, x: Tensor, seed: int) -> None:
-        """Start what is there without the condition from rows x (N, dim), after ``initialize``."""
-        assert isinstance(self.coordinates, Regression)
-        shift, factor = self.coordinates.alone[0], self.coordinates.alone[1:]
-        self._start(1, (x - shift) @ factor.T, generator_of(seed))
-
-    def _start(self, label: int, u: Tensor, generator: torch.Generator) -> None:
-        logits, means, log_diagonal = (part.T for part in fitted_columns(u, self.components, generator))
-        self.kernels[..., label] = torch.stack([logits, torch.zeros_like(means), log_diagonal])
-        self.centres[..., label] = means
+    def _context(self, like: Tensor, given: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+        """What the network sees of a condition, and the set of kernels that every row starts from; None for one set."""
+        context = self._regressors(given)
+        context = None if context is None else context.to(like.dtype)
+        return context, None if self.given_classes is None else context
 
 
 def _at_most(x: Tensor, most: Tensor) -> Tensor:

@@ -13,8 +13,9 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import Z_SCORE, Identity, RankNormal, Transform, Whiten
+from infoknife.coordinates import Z_SCORE, Features, Identity, RankNormal, Regression, Transform, Whiten
 from infoknife.densities import KNIFE, Autoregressive, Density, Gaussian, Logistic, Schraudolph
+from infoknife.densities.autoregressive import ColumnKernels
 from infoknife.densities.base import generator_of
 from infoknife.estimators.base import Facts, MutualInformation
 from infoknife.inputs import Remembered, one_of
@@ -39,6 +40,7 @@ class EntropyPair(nn.Module, ABC):
 
     rate = 1e-3  # learning rate for Adam
     averaged = False  # whether ``fit`` ends with averages of the parameters
+    alike = False  # whether both get the same wrong, so that a term below zero is noise
 
     def __init__(self, dim: int, ranks: bool) -> None:
         super().__init__()
@@ -46,7 +48,7 @@ class EntropyPair(nn.Module, ABC):
 
     @abstractmethod
     def _log_probs(self, t: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-densities (N,) of the mapped target with and without the condition."""
+        """Log-densities (N, k) of the mapped target with and without the condition, in k terms of the chain rule."""
 
     @abstractmethod
     def _initialize(self, t: Tensor, condition: Tensor, generator: torch.Generator) -> None:
@@ -57,9 +59,10 @@ class EntropyPair(nn.Module, ABC):
         """Follow the mapped target."""
 
     def log_probs(self, target: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-densities (N,) of the target with and without the condition."""
+        r"""Log-densities (N, k) of the target with and without the condition, in k terms $t_j$ given $t_{<j}$."""
         t, log_det = self.map(target)
         conditional, marginal = self._log_probs(t, condition)
+        log_det = (log_det / conditional.shape[1]).view(-1, 1)
         return conditional + log_det, marginal + log_det
 
     def initialize(self, target: Tensor, condition: Tensor, generator: torch.Generator) -> None:
@@ -75,28 +78,52 @@ class EntropyPair(nn.Module, ABC):
 
 @final
 class OneNetwork(EntropyPair):
-    """One ``Autoregressive`` for both: the marginal is the conditional with its view of the condition switched off.
+    r"""KNIFE by the chain rule for both: the marginal is the conditional with its view of the condition switched off.
 
+    The target is whitened in closed form, and turned by a rotation that is learned: kernels of one coordinate follow
+    edges and modes along an axis, whatever columns the data came in. Then every coordinate, less a linear regression
+    on the condition and on those before it, has kernels as in ``Autoregressive``. So the terms with and without the
+    condition are of the same variables, and the mean of their difference is $I(X; t_j \mid t_{<j})$.
     What both get wrong cancels, and an encoder has little to gain from moving rows to where only one of them is wrong.
     """
 
     rate = 5e-3  # what is steep is learned fast, at the price of noise,
     averaged = True  # which averages take out
+    alike = True
 
-    def __init__(self, density: Autoregressive, ranks: bool) -> None:
-        super().__init__(density.dim, ranks)
-        self.density = density
+    def __init__(self, dim: int, given_dim: int, ranks: bool, *, components: int = 16, hidden: int = 64) -> None:
+        super().__init__(dim, ranks)
+        self.features = Features(given_dim)
+        self.regression = Regression(dim, self.features.out)
+        self.columns = ColumnKernels(dim, components, self.features.out + 1, hidden, sets=2)
+        self.turn = nn.Parameter(torch.zeros(dim, dim))
 
     def _log_probs(self, t: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
-        return self.density.evaluate_both(t, condition)
+        v = self.features(condition.to(t.dtype))
+        (u, slopes), (u_alone, slopes_alone) = self.regression.both(t, v, self._rotation(t))
+        context = torch.cat([v, torch.ones_like(v[:, :1])], 1)
+        context = torch.cat([context, torch.zeros_like(context)])
+        sets = torch.eye(2).to(t).repeat_interleave(len(t), 0)
+        logs = self.columns.log_prob(torch.cat([u, u_alone]), context, sets).view(2, len(t), -1)
+        return logs[0] + slopes, logs[1] + slopes_alone
+
+    def _rotation(self, like: Tensor) -> Tensor:
+        """The rotation (dim, dim), by Cayley; a step of its parameters turns by about the learning rate in any dim."""
+        half = (self.turn - self.turn.T).to(like.dtype) / (2 * len(self.turn))
+        eye = torch.eye(len(half)).to(half)
+        return torch.linalg.solve(eye - half, eye + half)
 
     def _initialize(self, t: Tensor, condition: Tensor, generator: torch.Generator) -> None:
-        seed = seed_from(generator)
-        self.density.initialize(t, condition, seed=seed)
-        self.density.start_alone(t, seed)
+        self.features.reset()
+        self.regression.reset()
+        self._observe(t, condition)
+        self.turn.zero_()
+        (u, _), (u_alone, _) = self.regression.both(t, self.features(condition.to(t.dtype)), self._rotation(t))
+        self.columns.start([u, u_alone], generator_of(seed_from(generator)))
 
     def _observe(self, t: Tensor, condition: Tensor) -> None:
-        self.density.observe(t, condition)
+        self.features.observe(condition)
+        self.regression.observe(t, self.features(condition.to(t.dtype)))
 
 
 @final
@@ -108,7 +135,7 @@ class TwoDensities(EntropyPair):
         self.marginal, self.conditional = marginal, conditional
 
     def _log_probs(self, t: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
-        return self.conditional.evaluate(t, condition), self.marginal.evaluate(t, None)
+        return self.conditional.evaluate(t, condition)[:, None], self.marginal.evaluate(t, None)[:, None]
 
     def _initialize(self, t: Tensor, condition: Tensor, generator: torch.Generator) -> None:
         self.marginal.initialize(t, seed=seed_from(generator))
@@ -179,7 +206,7 @@ class Difference(MutualInformation):
             if given not in (None, side):
                 continue
             if make is Autoregressive:
-                self.sides[side] = OneNetwork(Autoregressive(dim, given_dim=given_dim, both=True, **options), ranks)
+                self.sides[side] = OneNetwork(dim, given_dim, ranks, **options)
             else:
                 self.sides[side] = TwoDensities(make(dim, **options), make(dim, given_dim=given_dim, **own), ranks)
         self.register_buffer("side", torch.tensor(given == "y"))
@@ -210,12 +237,25 @@ class Difference(MutualInformation):
         return (y, x) if (given or self.given) == "x" else (x, y)
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
+        return self._terms(x, y).sum(1)
+
+    def _terms(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return every row's part (N, k) of the terms of the chain rule, each of which is an information."""
         conditional, marginal = self._pair.log_probs(*self._ordered(x, y))
         return conditional - marginal
 
+    def _penalty(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the sum of the terms' means, those that are positive where one network has both densities.
+
+        No information is negative: what a batch finds below zero is then the estimator's error, and an encoder that
+        could lower it further would be moved by nothing else.
+        """
+        terms = self._terms(x, y).mean(0)
+        return terms.clamp_min(0.0).sum() if self._pair.alike else terms.sum()
+
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         conditional, marginal = self._pair.log_probs(*self._ordered(x, y))
-        return -(conditional + marginal).mean()
+        return -(conditional + marginal).sum(1).mean()
 
     def _observe(self, x: Tensor, y: Tensor) -> None:
         self._pair.observe(*self._ordered(x, y))
@@ -241,7 +281,7 @@ class Difference(MutualInformation):
             trial, (target, condition) = copy.deepcopy(pair), self._ordered(x, y, side)
             structure[side] = _structure(trial.map.initialize(target), target[train], target[held], generator)
             _short_fit(trial, target[train], condition[train], generator)
-            likely[side] = trial.log_probs(target[held], condition[held])
+            likely[side] = [terms.sum(1) for terms in trial.log_probs(target[held], condition[held])]
         (y_given_x, y_alone), (x_given_y, x_alone) = likely["x"], likely["y"]
         likelier = (x_given_y + y_alone) - (y_given_x + x_alone)
         return "y" if _surely(structure["x"] - structure["y"] + likelier) else "x"
@@ -337,5 +377,5 @@ def _short_fit(pair: EntropyPair, target: Tensor, condition: Tensor, generator: 
             rows = torch.randint(len(target), (128,), generator=batches).to(target.device)
             optimizer.zero_grad()
             conditional, marginal = pair.log_probs(target[rows], condition[rows])
-            (-(conditional + marginal).mean()).backward()
+            (-(conditional + marginal).sum(1).mean()).backward()
             optimizer.step()

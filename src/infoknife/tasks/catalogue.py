@@ -12,6 +12,7 @@ from infoknife.tasks.elliptical import EllipticalPair, Gaussian, Student
 from infoknife.tasks.independent import Independent, TriangleMixture
 from infoknife.tasks.mixtures import GaussianClasses, GaussianMixture, MixturePair
 from infoknife.tasks.pairs import AdditiveUniform, GaussianPair, UniformPair
+from infoknife.tasks.relations import Relation
 from infoknife.tasks.shapes import Rings, TwoMoons, UniformBall
 from infoknife.tasks.staircase import NATS
 from infoknife.tasks.transformed import (
@@ -59,6 +60,7 @@ def _catalogue() -> dict[str, Task]:
         **_dependent(),
         **_mixed(),
         **_bent(),
+        **_related(),
         **beyond_normal(),
     }
     return {name: dataclasses.replace(task, name=name) for name, task in tasks.items()}
@@ -131,6 +133,16 @@ def _mixed() -> dict[str, PairTask]:
         "classes-2-32d": GaussianClasses.draw(2, 32, seed=0, spread=0.3, common=True),
         "classes-10-32d": GaussianClasses.draw(10, 32, seed=0, spread=0.3, common=True),
     }
+
+
+def _related() -> dict[str, PairTask]:
+    """Three rotated copies of pairs whose relation is no line, and but for the last not monotone."""
+    kinds = (
+        *("sine", "parabola", "cross", "steps", "checkerboard", "bands", "hills", "wobble", "switch", "branches"),
+        *("chirp", "fork", "window", "radius", "xor", "columns", "cauchy", "warped"),
+    )
+    tasks = {kind: Relation(kind, copies=3) for kind in kinds}
+    return {f"relation-{kind}-{task.x_dim}x{task.y_dim}": task for kind, task in tasks.items()}
 
 
 def _bent() -> dict[str, PairTask]:

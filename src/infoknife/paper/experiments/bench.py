@@ -64,6 +64,17 @@ class Plan(NamedTuple):
 
 PLANS = {
     "standard": Plan(None, sizes=(1000, 5000), seeds=(0,), steps=1000),
+    "relations": Plan(
+        (
+            *(name for name in catalogue.names() if name.startswith("relation-")),
+            *("gaussian-1x1", "gaussian-20x20-4nats", "cubic-20x20-4nats", "uniform-20x20-4nats", "dense-3x5"),
+            *("sparse-15x15", "student-3x5-df4", "mixture-3x2", "wiggly-2x2", "bimodal-1x1", "spiral-3x3"),
+            "swissroll-2x1",
+        ),
+        sizes=(5000,),
+        seeds=(0,),
+        steps=1000,
+    ),
     "quick": Plan(
         (
             *("gaussian-10d", "student-3d-df3", "mixture-8d", "moons", "cube-8d", "triangles-1d"),
@@ -118,7 +129,8 @@ def trials(
     """List the trials of a preset, or of another choice of tasks, methods, sample sizes and seeds.
 
     Args:
-        preset: ``"standard"``: all tasks; ``"quick"``: a few, in minutes.
+        preset: ``"standard"``: all tasks; ``"relations"``: thirty pairs, most of them neither linear nor monotone;
+            ``"quick"``: a few, in minutes.
         tasks: Names of tasks.
         only: Names of estimators; each is given the tasks that it can do.
         sizes: Numbers n of samples.

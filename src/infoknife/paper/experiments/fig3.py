@@ -60,8 +60,9 @@ def run(arguments: Arguments, on_step: OnStep) -> Outcome:
     stairs = STAIRCASES[arguments["staircase"]](dim, tuple(nats), steps_per_level=each)
     make = partial(mi, arguments["estimator"], dim, dim, **arguments["options"])
     estimator: MutualInformation = seeded(make, seed)
-    settings = {name: arguments[name] for name in ("batch_size", "lr", "clip", "start_rows")}
-    estimates = climb(estimator, stairs, on_step, seed=seed, **settings)
+    settings = {name: arguments[name] for name in ("batch_size", "clip", "start_rows")}
+    rate = estimator.rate if arguments["lr"] is None else arguments["lr"]
+    estimates = climb(estimator, stairs, on_step, seed=seed, lr=rate, **settings)
     return climbed(estimates, [task.mutual_information() for task in stairs.levels])
 
 
@@ -88,13 +89,15 @@ def _published_uniform() -> Iterator[Arguments]:
         )
         for method in ("knife", *RIVALS):
             options = {"preset": "paper", "hidden": hidden}
+            if method == "mine":  # with one negative per row its scores run away; the public code has all, and tanh
+                options |= {"pairs": "all", "activation": "tanh"}
             yield _trial("uniform", method, seed, 25_000, options=options, lr=lr, clip=clip)
 
 
 def _ours(staircase: str, runs: int, steps: int) -> Iterator[Arguments]:
     for seed in range(runs):
         for method in ("knife", "knife-joint", *RIVALS):
-            yield _trial(staircase, method, seed, steps)
+            yield _trial(staircase, method, seed, steps, lr=None)
 
 
 def _tuba(options: dict[str, str], runs: int, steps: int) -> Iterator[Arguments]:
