@@ -8,8 +8,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from infoknife.estimators import critics
 from infoknife.estimators.bounds import log_mean_exp
-from infoknife.estimators.critics import Concatenated, Critic, NormedPairs, Pairs, Separable, by_blocks, shuffled
-from infoknife.nn import LayerNorm
+from infoknife.estimators.critics import Concatenated, Critic, Separable, by_blocks, shuffled
+from infoknife.nn import LayerNorm, Linear
 
 KINDS: list[type[Separable | Concatenated]] = [Separable, Concatenated]
 
@@ -68,7 +68,7 @@ def test_matrix_scores_every_pair(kind: type[Separable | Concatenated], layers: 
 def test_concatenated_is_one_network_of_both() -> None:
     critic = Concatenated(3, 5, hidden=8).double()
     x, y = normal(7, 3), normal(7, 5, seed=1)
-    last = critic.rest[1][0]  # type: ignore[index]
+    last = critic.rest[-1]
     expected = last(torch.relu(critic.first(torch.cat([x, y], -1)))).squeeze(-1)
     torch.testing.assert_close(critic(x, y), expected)
 
@@ -83,12 +83,9 @@ def test_concatenated_with_layer_norm_is_one_network_of_both(make: type[nn.Modul
         for parameter in critic.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
     x, y = _far(scale)
-    first, rest = critic.first, critic.rest[1]
-    assert isinstance(first, NormedPairs)
     plain = nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 8), make(), nn.LayerNorm(8), nn.Linear(8, 1)).double()
-    wanted = [first.norm, first, rest[0], rest[1]]  # type: ignore[index]
-    for layer, ours in zip([plain[0], plain[1], plain[3], plain[4]], wanted, strict=True):
-        layer.load_state_dict({name: ours.state_dict()[name] for name in ("weight", "bias")})
+    for layer, ours in zip(plain, [critic.first, *critic.rest], strict=True):
+        layer.load_state_dict(ours.state_dict())
     expected = plain(torch.cat([x, y], -1)).squeeze(-1)
     torch.testing.assert_close(critic(x, y), expected)
     for result, truth in zip(_gradients(critic(x, y), x, y), _gradients(expected, x, y), strict=True):
@@ -115,7 +112,7 @@ def test_options_reach_every_layer(kind: type[Separable | Concatenated]) -> None
 
 def test_a_relu_overwrites_its_input() -> None:
     critic = Concatenated(3, 5)
-    assert type(critic.first) is Pairs
+    assert type(critic.first) is Linear
     assert critic.rest[0].inplace
 
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from infoknife.inputs import check_count
-from infoknife.nn import MLP, LayerNorm, Linear
+from infoknife.nn import MLP, Linear
 
 RELU: dict[str, Any] = {"activation": nn.ReLU}
 BUDGET = 1 << 22  # numbers of a block: 16 MB in single precision
@@ -104,8 +104,9 @@ class Separable(Critic):
 class Concatenated(Critic):
     r"""The score $f(x, y)$ of one network of both: $w^\top \mathrm{ReLU}(A x + B y + c)$ with one hidden layer.
 
-    $A x + c$ and $B y$ are computed once per row; what is left for a pair starts with the activation of their sum.
-    Its arguments are those of ``Critic``; the first LayerNorm is of x and y together.
+    $A x + c$ and $B y$ are computed once per row; what is left for a pair starts with the activation of their sum. A
+    LayerNorm in front is of x and y together, so that with it all is computed once per pair. Its arguments are those of
+    ``Critic``.
 
     Example:
         >>> Concatenated(3, 5).matrix(torch.zeros(7, 3), torch.zeros(2, 5)).shape
@@ -122,86 +123,28 @@ class Concatenated(Critic):
         **network: Any,
     ) -> None:
         super().__init__(output)
-        widths = (check_count("hidden", hidden),) * (check_count("layers", layers) - 1)
-        network = RELU | network
-        layer_norm = network.get("layer_norm", False)
-        self.first = (NormedPairs if layer_norm else Pairs)(x_dim, y_dim, hidden)
-        bend = network["activation"]()
-        if isinstance(bend, nn.ReLU):
-            bend.inplace = True  # its input is new for every pair
-        self.rest = nn.Sequential(bend, MLP(hidden, 1, widths, **network))
-        self.numbers = hidden * layers * (3 if layer_norm else 1)
+        widths = (check_count("hidden", hidden),) * check_count("layers", layers)
+        first, *rest = MLP(x_dim + y_dim, 1, widths, **RELU | network)
+        self.x_dim, self.first, self.rest = x_dim, first, nn.Sequential(*rest)
+        if isinstance(first, Linear) and isinstance(rest[0], nn.ReLU):
+            rest[0].inplace = True  # its input is new for every pair
+        self.numbers = hidden * layers if isinstance(first, Linear) else (2 * hidden + 1) * layers + x_dim + y_dim
 
     def _features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        return self.first.features(x, y)
+        if not isinstance(self.first, Linear):
+            return x, y
+        weight, bias = self.first.weight.to(x.dtype), self.first.bias.to(x.dtype)
+        return nn.functional.linear(x, weight[:, : self.x_dim], bias), y @ weight[:, self.x_dim :].T
 
     def _join(self, u: Tensor, v: Tensor) -> Tensor:
-        return self.rest(self.first.join(u, v)).squeeze(-1)
+        if isinstance(self.first, Linear):
+            return self.rest(u + v).squeeze(-1)
+        pairs = torch.broadcast_shapes(u.shape[:-1], v.shape[:-1])
+        together = torch.cat([part.expand(*pairs, -1) for part in (u, v)], -1)
+        return self.rest(self.first(together)).squeeze(-1)
 
     def _join_all(self, u: Tensor, v: Tensor) -> Tensor:
         return self._join(u.unsqueeze(1), v)  # (N, 1, h) and (B, h)
-
-
-class Pairs(Linear):
-    r"""A linear layer of x and y, $A x + B y + c$, of which all but the sum is computed once per row, not per pair.
-
-    Example:
-        >>> layer, x, y = Pairs(3, 5, 2), torch.ones(7, 3), torch.ones(7, 5)
-        >>> torch.allclose(layer.join(*layer.features(x, y)), layer(torch.cat([x, y], 1)))
-        True
-    """
-
-    def __init__(self, x_dim: int, y_dim: int, out: int) -> None:
-        super().__init__(x_dim + y_dim, out)
-        self.x_dim = x_dim
-
-    def features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what a row of x (N, x_dim) and one of y (M, y_dim) bring along: (N, h) and (M, h)."""
-        weight, bias = self.weight.to(x.dtype), self.bias.to(x.dtype)
-        return nn.functional.linear(x, weight[:, : self.x_dim], bias), y @ weight[:, self.x_dim :].T
-
-    def join(self, u: Tensor, v: Tensor) -> Tensor:
-        """Return the output (..., out) of pairs of features; it is new and may be overwritten."""
-        return u + v
-
-
-class NormedPairs(Pairs):
-    r"""The same behind a LayerNorm of x and y together.
-
-    To subtract the mean of a pair is a part of the weights. Its variance is that of each side and of their two means:
-    $d\sigma^2 = d_x\sigma_x^2 + d_y\sigma_y^2 + \frac{d_x d_y}{d} (\mu_x - \mu_y)^2$, from numbers per row.
-
-    Example:
-        >>> layer, x, y = NormedPairs(3, 5, 2), torch.rand(7, 3), torch.rand(7, 5)
-        >>> torch.allclose(layer.join(*layer.features(x, y)), layer(torch.cat([x, y], 1)), atol=1e-5)
-        True
-    """
-
-    def __init__(self, x_dim: int, y_dim: int, out: int) -> None:
-        super().__init__(x_dim, y_dim, out)
-        self.norm = LayerNorm(x_dim + y_dim)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map x (N, x_dim + y_dim) to (N, out)."""
-        return super().forward(self.norm(x))
-
-    def features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Return projections, then each side's part of the variance and its mean in units of it: (N, h), (M, h)."""
-        weight = (self.weight * self.norm.weight).to(x.dtype)
-        weight = weight - weight.mean(1, keepdim=True)
-        return self._side(x, weight[:, : self.x_dim]), self._side(y, weight[:, self.x_dim :])
-
-    def join(self, u: Tensor, v: Tensor) -> Tensor:
-        """Return the output (..., out) of pairs of features; it is new and may be overwritten."""
-        variance = u[..., -2] + v[..., -2] + (u[..., -1] - v[..., -1]).square()
-        bias = nn.functional.linear(self.norm.bias, self.weight, self.bias).to(u.dtype)
-        return (u[..., :-2] + v[..., :-2]) * (variance + self.norm.eps).rsqrt().unsqueeze(-1) + bias
-
-    def _side(self, x: Tensor, weight: Tensor) -> Tensor:
-        d, own = self.in_features, x.shape[1]
-        variance, mean = torch.var_mean(x, 1, correction=0, keepdim=True)
-        unit = (own * (d - own)) ** 0.5 / d
-        return torch.cat([x @ weight.T, variance * (own / d), mean * unit], 1)
 
 
 def by_blocks(function: Callable[[slice], Tensor], rows: int, numbers: int) -> Tensor:
