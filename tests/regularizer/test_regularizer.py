@@ -424,7 +424,7 @@ BAD_OPTIONS: list[tuple[type[Exception], str, dict[str, Any]]] = [
     *((TypeError, name, {name: value}) for name, value in (("inner_steps", 1.5), ("seed", 0.5), ("lr", "1"))),
     (ValueError, "mode", {"mode": "both"}),
     (TypeError, "optimizer", {"optimizer": "adam"}),
-    (ValueError, "the limit", {"at_most": math.nan}),
+    (ValueError, "at_most", {"at_most": math.nan}),
     (ValueError, "at_least", {"at_most": 1.0, "at_least": 0.0}),
     (ValueError, "maximize", {"at_most": 1.0, "maximize": True}),
     *((ValueError, "weight", {"at_most": 1.0, "weight": value}) for value in (0, abs)),

@@ -49,14 +49,13 @@ class annealed:  # noqa: N801  # used as a function, and an object so that it ca
         return self.weight * min(max((call - self.start) / self.steps, 0.0), 1.0)
 
 
-def checked_number(value: Any, name: str) -> float:
-    """Return a number as a float; raise where it is not finite or below 0."""
+def checked_number(value: Any, name: str, least: float = 0.0) -> float:
+    """Return a number as a float; raise where it is not finite or too small."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} is a {type(value).__name__}; expected a number")
-    number = float(value)
-    if not 0 <= number < math.inf:
-        raise ValueError(f"{name} is {value}; expected a finite number of at least 0")
-    return number
+    if not least <= float(value) < math.inf or math.isinf(value):
+        raise ValueError(f"{name} is {value}; expected a finite number" + " of at least 0" * (least == 0))
+    return float(value)
 
 
 @final
@@ -80,11 +79,8 @@ class Limit:
     """
 
     def __init__(self, bound: Any, sign: int, multiplier: float) -> None:
-        if isinstance(bound, bool) or not isinstance(bound, Real):
-            raise TypeError(f"the limit is a {type(bound).__name__}; expected a number of nats")
-        if not math.isfinite(bound):
-            raise ValueError(f"the limit is {bound}; expected a finite number of nats")
-        self.bound, self.sign, self.multiplier = float(bound), sign, multiplier
+        self.bound = checked_number(bound, "at_most" if sign > 0 else "at_least", least=-math.inf)
+        self.sign, self.multiplier = sign, multiplier
         self.mean, self.trend, self.variance, self.seen = math.nan, 0.0, 0.0, 0
 
     @property

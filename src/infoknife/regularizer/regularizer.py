@@ -411,9 +411,8 @@ def _optimizer(
         raise ValueError("lr is 0; expected a number above 0")
     if next(estimator.parameters(), None) is None:
         return None
-    groups: Any = [{"params": list(estimator.parameters()), "lr": rate}]
-    if isinstance(estimator, MutualInformation):
-        groups = estimator.parameter_groups(rate)
+    plain: Any = [{"params": list(estimator.parameters()), "lr": rate}]
+    groups = estimator.parameter_groups(rate) if isinstance(estimator, MutualInformation) else plain
     if optimizer is not None:
         return optimizer(groups, lr=rate)
     return torch.optim.Adam(groups, lr=rate, fused=all(p.device.type in FUSED for p in estimator.parameters()))
@@ -424,8 +423,7 @@ def _check_own(optimizer: Optimizer, estimator: nn.Module, lr: float | None) -> 
     if lr is not None:
         raise ValueError(f"lr is {lr} besides a built optimizer, which has its own; leave one of them out")
     own = set(estimator.parameters())
-    foreign = sum(parameter not in own for group in optimizer.param_groups for parameter in group["params"])
-    if foreign:
+    if foreign := sum(parameter not in own for group in optimizer.param_groups for parameter in group["params"]):
         raise ValueError(
             f"optimizer holds {foreign} parameters that are not the estimator's; expected one built from its "
             "parameters alone, or mode='joint' for one optimiser over both"
@@ -451,7 +449,6 @@ def _nothing(z: Tensor) -> Tensor:
 
 def _take_dtype(regularizer: Any, state: dict[str, Any], prefix: str, *_: Any) -> None:
     """Let the estimator have the precision of a checkpoint before it is loaded."""
-    for name, _parameter in regularizer.named_parameters():
-        if prefix + name in state:
-            regularizer.estimator.to(state[prefix + name].dtype)
-            return
+    saved = [state[prefix + name] for name, _ in regularizer.named_parameters() if prefix + name in state]
+    if saved:
+        regularizer.estimator.to(saved[0].dtype)

@@ -1,0 +1,98 @@
+"""``python -m benchmarks.following``: what following a moving code asks of a ``Regularizer``, part by part.
+
+Codes z of two sines, s = sin(2 z) + 0.3 noise, whose truth stays while z drifts (turns slowly), jumps (turns at once,
+every 500 rounds), swells (its scale changes) or collapses (a column is noise for half of the time). Nothing is trained
+by the term: the table has the mean size of the error of ``measure`` on fresh rows, over windows of 50 rounds, in nats.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from statistics import fmean
+from typing import Any
+
+import torch
+import typer
+from torch import Tensor
+
+from infoknife import Regularizer, mi
+from infoknife.tasks.relations import Relation
+
+ROWS, WINDOW, WARM = 128, 50, 200
+SINE = Relation("sine").mutual_information()
+
+app = typer.Typer(add_completion=False)
+
+
+def turned(x: Tensor, angle: float) -> Tensor:
+    """Turn the plane of x (N, 2)."""
+    c, s = math.cos(angle), math.sin(angle)
+    return x @ torch.tensor([[c, -s], [s, c]])
+
+
+def drift(x: Tensor, noise: Tensor, step: int) -> tuple[Tensor, float]:
+    """Turn by one radian in 1,000 rounds."""
+    return turned(x, step / 1000), 2 * SINE
+
+
+def jump(x: Tensor, noise: Tensor, step: int) -> tuple[Tensor, float]:
+    """Turn at once, every 500 rounds."""
+    return turned(x, 1.3 * (step // 500)), 2 * SINE
+
+
+def swell(x: Tensor, noise: Tensor, step: int) -> tuple[Tensor, float]:
+    """Change the scale by a factor of a hundred and back."""
+    return x * 10 ** math.sin(step / 300), 2 * SINE
+
+
+def collapse(x: Tensor, noise: Tensor, step: int) -> tuple[Tensor, float]:
+    """Lose one of the columns every other 500 rounds."""
+    lost = step // 500 % 2 == 1
+    return torch.stack([x[:, 0], noise if lost else x[:, 1]], 1), SINE * (1 if lost else 2)
+
+
+WORLDS: tuple[Callable[[Tensor, Tensor, int], tuple[Tensor, float]], ...] = (drift, jump, swell, collapse)
+SETTINGS: dict[str, dict[str, Any]] = {
+    "as it is: 1 to 8 inner steps": {},
+    "always 1 inner step": {"max_inner_steps": 1},
+    "always 8 inner steps": {"inner_steps": 8, "max_inner_steps": 8},
+    "coordinates that stay": {},
+}
+
+
+def follow(world: Callable[[Tensor, Tensor, int], tuple[Tensor, float]], setting: str, rounds: int) -> float:
+    """The mean size of the error of windows of fresh rounds."""
+    source = torch.Generator().manual_seed(0)
+    torch.manual_seed(0)
+    regularizer = Regularizer(mi("knife", 2, 2, given="x"), seed=0, warn=False, **SETTINGS[setting])
+    errors = []
+    for step in range(rounds):
+        x, noise = torch.randn(2, ROWS, 2, generator=source)
+        s = (2 * x).sin() + 0.3 * noise
+        z, truth = world(x, torch.randn(ROWS, generator=source), step)
+        if regularizer.estimator.initialized:
+            errors.append(regularizer.measure(z, s) - truth)
+        if setting == "coordinates that stay" and step == 1:
+            regularizer.estimator.observe = lambda *rows: None  # type: ignore[method-assign]
+        regularizer.step(z, s)
+    windows = [fmean(errors[i : i + WINDOW]) for i in range(WARM, rounds - WINDOW, WINDOW)]
+    return fmean(map(abs, windows))
+
+
+@app.command()
+def main(rounds: int = 3000) -> None:
+    """Print the table in Markdown."""
+    torch.set_num_threads(1)
+    print("| | " + " | ".join(world.__name__ for world in WORLDS) + " | time |", flush=True)
+    print("|---|" + "---|" * (len(WORLDS) + 1), flush=True)
+    base = None
+    for setting in SETTINGS:
+        start = time.process_time()
+        cells = [f"{follow(world, setting, rounds):.2f}" for world in WORLDS]
+        seconds = time.process_time() - start
+        base = base or seconds
+        print(f"| {setting} | {' | '.join(cells)} | {seconds / base:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    app()
