@@ -12,6 +12,7 @@ from infoknife import fit
 from infoknife.estimators.classes import ClassDifference
 from infoknife.estimators.difference import DENSITIES, Difference, JointDifference, OneNetwork, TwoDensities
 from infoknife.tasks import GaussianClasses, GaussianPair
+from infoknife.tasks.relations import Relation
 
 PAIR = GaussianPair.of_information(3, 1)
 CLASSES = GaussianClasses.draw(classes=4, dim=2, seed=0, spread=2.0)  # 1.27 nats of log 4 = 1.39
@@ -34,12 +35,20 @@ def two(estimator: Difference) -> TwoDensities:
     return pair
 
 
-def test_a_curved_variable_is_not_the_target() -> None:
-    """Its marginal would be the harder part to learn, and what it misses would count as information."""
-    angle, noise = torch.rand(1024, 1, generator=torch.Generator().manual_seed(0)) * 2 * math.pi, torch.randn(1024, 2)
-    ring = torch.cat([angle.cos(), angle.sin()], 1) + 0.1 * noise
-    assert Difference(1, 2, components=4).initialize(angle, ring, seed=0).given == "y"
-    assert Difference(2, 1, components=4).initialize(ring, angle, seed=0).given == "x"
+def test_the_simpler_conditional_is_taken() -> None:
+    """A window of u plus noise is two bumps given u; u given its window is cut in three."""
+    u, v = Relation("window", copies=2).sample(4096, seed=0)
+    assert Difference(2, 2).initialize(u, v, seed=0).given == "x"
+    assert Difference(2, 2).initialize(v, u, seed=0).given == "y"
+
+
+def test_little_is_invented_where_the_target_is_a_ring() -> None:
+    """Its marginal is the harder part to learn, and what it misses counts as information."""
+    ring = Relation("ring")
+    estimator = Difference(1, 2, given="x").initialize(*ring.sample(1024, seed=0), seed=0)
+    fit(estimator, ring.batches(128, 1), steps=400, seed=0, initialize=False)
+    with torch.no_grad():
+        assert -0.2 < float(estimator(*ring.sample(8192, seed=2))) - ring.mutual_information() < 0.1
 
 
 @pytest.mark.parametrize("given", ["x", "y"])
@@ -57,17 +66,19 @@ def pairs_in_turned_axes(n: int, seed: int) -> tuple[Tensor, Tensor, float]:
     return x, (y @ torch.tensor([[1.0, 1.0], [-1.0, 1.0]])) / math.sqrt(2), 2 * math.log(2)
 
 
-def test_edges_are_found_along_axes_that_no_column_has() -> None:
+def test_axes_that_no_column_has_are_found() -> None:
     x, y, truth = pairs_in_turned_axes(8192, 0)
+    torch.manual_seed(0)
     estimator = Difference(2, 2, given="x").initialize(x, y, seed=0)
     fit(estimator, (x, y), steps=400, seed=0, initialize=False)
     pair = estimator._pair
     assert isinstance(pair, OneNetwork)
     turn = pair._rotation(y).detach()
     torch.testing.assert_close(turn @ turn.T, torch.eye(2), rtol=0, atol=1e-5)
+    torch.testing.assert_close(turn.abs(), torch.full((2, 2), math.sqrt(0.5)), rtol=0, atol=0.1)
     x, y, _ = pairs_in_turned_axes(4096, 1)
     with torch.no_grad():
-        assert float(estimator(x, y)) == pytest.approx(truth, abs=0.05)
+        assert float(estimator(x, y)) == pytest.approx(truth, abs=0.15)
 
 
 def turned(seed: int) -> tuple[Difference, Tensor, Tensor]:

@@ -13,13 +13,13 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import Z_SCORE, Features, Identity, RankNormal, Regression, Transform, Whiten
+from infoknife.coordinates import Features, Identity, RankNormal, Regression, Transform, Whiten
 from infoknife.densities import KNIFE, Autoregressive, Density, Gaussian, Logistic, Schraudolph
 from infoknife.densities.autoregressive import ColumnKernels
 from infoknife.densities.base import generator_of
 from infoknife.estimators.base import Facts, MutualInformation
 from infoknife.inputs import Remembered, one_of
-from infoknife.mixtures import Mixture, fit_mixture
+from infoknife.mixtures import fit_mixture
 
 DENSITIES: dict[str, Callable[..., Density]] = {
     "autoregressive": Autoregressive,
@@ -160,9 +160,8 @@ class Difference(MutualInformation):
         density: ``"autoregressive"``, ``"knife"`` (mixtures of full kernels), ``"doe"`` (Gaussian), ``"doe-logistic"``
             or ``"schraudolph"``.
         given: The side that is conditioned on, ``"x"`` or ``"y"``. If not given, ``initialize`` makes a short fit of
-            both: the better target is one whose marginal has little to learn, and under which held-out pairs are
-            likely. It is ``"x"`` unless the other is surely better: an encoder of x is followed more steadily where x
-            is the condition.
+            both, and the one is taken that tells more about held-out pairs. It is ``"x"`` unless the other is surely
+            better: an encoder of x is followed more steadily where x is the condition.
         ranks: Whether the target is made normal by rank first, which leaves the information as it is.
         marginal_rate: Learning rate of the marginal density in units of the conditional's (section A.3).
         conditional_options: Options of the conditional density alone, such as the width of its network.
@@ -269,22 +268,21 @@ class Difference(MutualInformation):
         r"""The side that held-out pairs say is better; "x" unless the other is surely better.
 
         Given x, the value is too large by what the density of y misses, and too small by what that of y given x misses.
-        So a side is better by as much as its variable's marginal has less to learn, which is how far a mixture of
-        kernels is ahead of a normal density behind the map, and as its pairs are likelier after a short fit.
+        So the better side is the one that tells more after a short fit, with the marginal that is there by then, or
+        with a mixture of kernels in its place where that is the better density.
         """
         order = torch.randperm(len(x), generator=generator)[:TRIAL_ROWS].to(x.device)
         held, train = order[: len(order) // 4], order[len(order) // 4 :]
         if len(held) < 2:
             return "x"
-        structure, likely = {}, {}
+        told = {}
         for side, pair in self._pairs().items():
             trial, (target, condition) = copy.deepcopy(pair), self._ordered(x, y, side)
-            structure[side] = _structure(trial.map.initialize(target), target[train], target[held], generator)
             _short_fit(trial, target[train], condition[train], generator)
-            likely[side] = [terms.sum(1) for terms in trial.log_probs(target[held], condition[held])]
-        (y_given_x, y_alone), (x_given_y, x_alone) = likely["x"], likely["y"]
-        likelier = (x_given_y + y_alone) - (y_given_x + x_alone)
-        return "y" if _surely(structure["x"] - structure["y"] + likelier) else "x"
+            conditional, marginal = (terms.sum(1) for terms in trial.log_probs(target[held], condition[held]))
+            mixture = _mixture_log_prob(trial.map, target[train], target[held], generator)
+            told[side] = conditional - (mixture if mixture.mean() > marginal.mean() else marginal)
+        return "y" if _surely(told["y"] - told["x"]) else "x"
 
 
 @final
@@ -355,16 +353,17 @@ def seed_from(generator: torch.Generator) -> int:
 
 
 def _surely(x: Tensor) -> bool:
-    """Whether the mean of independent numbers (N,) is above zero beyond chance."""
-    return bool(x.mean() > Z_SCORE * x.std() / math.sqrt(len(x)))
+    """Whether the mean of independent numbers (N,) is above zero, by two standard errors."""
+    return bool(x.mean() > 2 * x.std() / math.sqrt(len(x)))
 
 
-def _structure(first: Transform, train: Tensor, held: Tensor, generator: torch.Generator) -> Tensor:
-    """How much likelier (N,), in nats, a mixture makes held-out rows behind a map than a normal density does."""
-    whiten = Whiten(first.dim).to(train.dtype).initialize(first(train)[0])
-    u, v = (whiten(first(rows)[0])[0].float() for rows in (train, held))  # as fit_mixture has it
-    normal = Mixture.standard(first.dim, v)
-    return fit_mixture(u, TRIAL_KERNELS, generator, patience=math.inf).log_prob(v) - normal.log_prob(v)
+def _mixture_log_prob(first: Transform, train: Tensor, held: Tensor, generator: torch.Generator) -> Tensor:
+    """Log-density (N,) of held-out rows by a mixture that is fitted to others behind a map."""
+    (t, _), (h, log_det) = first(train), first(held)
+    whiten = Whiten(first.dim).to(train.dtype).initialize(t)
+    u, (v, log_scale) = whiten(t)[0], whiten(h)
+    mixture = fit_mixture(u.float(), TRIAL_KERNELS, generator, patience=math.inf)
+    return mixture.log_prob(v.float()).to(v) + log_scale + log_det
 
 
 def _short_fit(pair: EntropyPair, target: Tensor, condition: Tensor, generator: torch.Generator) -> None:
