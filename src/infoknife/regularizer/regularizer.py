@@ -46,10 +46,9 @@ class Regularizer(nn.Module):
     gains, the attribute ``gains``. The running ``estimate`` is always of rows not yet learned from.
 
     The number of inner steps per round follows what they gain: every few rounds the estimator learns from half of the
-    batch for ``inner_steps``, twice as many, and so on up to ``max_inner_steps`` steps. The largest number is taken
-    that makes the other half likelier than none does, by 0.0025 nats in a running mean. An estimator that has learned
-    what there is takes few, as more of them only fit noise. Hiding a quantity asks for ``inner_steps=4`` or so: its
-    gains in a single round are small.
+    batch for ``inner_steps``, twice as many, and so on up to twice the present number. The largest is taken that makes
+    the other half likelier than none does, by 0.0025 nats in a running mean. An estimator that has learned what there
+    is takes few, as more of them only fit noise.
 
     Args:
         estimator: A ``MutualInformation``, or a ``Density`` for the entropy of z (given s, if it has a condition).
@@ -262,19 +261,19 @@ class Regularizer(nn.Module):
         self.gains = [0.0] * len(self.choices)
 
     def _measure_gains(self, rows: Rows) -> None:
-        """See what each number of inner steps on half of the rows gains on the others, and choose the best."""
+        """See what numbers of inner steps, up to twice the present one, gain on unseen rows; take the best."""
         seen, unseen = tuple(row[::2] for row in rows), tuple(row[1::2] for row in rows)
+        tried = self.choices[: self.choices.index(self.inner_steps) + 2]
         losses = []
-        for taken, steps in pairwise([0, 0, *self.choices]):
+        for taken, steps in pairwise([0, 0, *tried]):
             for _ in range(steps - taken):
                 self._descend(seen)
             with torch.no_grad():
                 losses.append(_loss(self.estimator, unseen))
         before, *after = torch.stack(losses).tolist()
         if all(map(math.isfinite, (before, *after))):
-            self.gains = [
-                gain + SMOOTHING * (before - loss - gain) for gain, loss in zip(self.gains, after, strict=True)
-            ]
+            for i, loss in enumerate(after):
+                self.gains[i] += SMOOTHING * (before - loss - self.gains[i])
             chosen = max((i for i, gain in enumerate(self.gains) if gain > TOLERANCE), default=0)
             self.inner_steps = self.choices[chosen]
             self.lag = self.gains[chosen] - (self.gains[chosen - 1] if chosen else 0.0)
