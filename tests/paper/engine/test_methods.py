@@ -38,5 +38,5 @@ def test_where_knife_is_the_autoregressive_density_its_title_says_so() -> None:
     for options in choices:
         for estimator in (mi("knife", 2, 2, **options), mi("knife", 2, y_classes=2, **options)):
             kinds = {type(module).__name__ for module in estimator.modules()}
-            assert ("Autoregressive" in kinds) == ("autoregressive" in methods.estimator_title("knife", options))
+            assert ("ColumnKernels" in kinds) == ("autoregressive" in methods.estimator_title("knife", options))
     assert methods.estimator_title("mine", {}) == "MINE"
