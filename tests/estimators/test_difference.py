@@ -39,7 +39,6 @@ def test_the_simpler_conditional_is_taken() -> None:
     """A window of u plus noise is two bumps given u; u given its window is cut in three."""
     u, v = Relation("window", copies=2).sample(4096, seed=0)
     assert Difference(2, 2).initialize(u, v, seed=0).given == "x"
-    assert Difference(2, 2).initialize(v, u, seed=0).given == "y"
 
 
 def test_little_is_invented_where_the_target_is_a_ring() -> None:

@@ -353,8 +353,8 @@ def seed_from(generator: torch.Generator) -> int:
 
 
 def _surely(x: Tensor) -> bool:
-    """Whether the mean of independent numbers (N,) is above zero, by two standard errors."""
-    return bool(x.mean() > 2 * x.std() / math.sqrt(len(x)))
+    """Whether the mean of independent numbers (N,) is above zero, by three standard errors."""
+    return bool(x.mean() > 3 * x.std() / math.sqrt(len(x)))
 
 
 def _mixture_log_prob(first: Transform, train: Tensor, held: Tensor, generator: torch.Generator) -> Tensor:
