@@ -458,7 +458,7 @@ class Regression(Affine):
         self.register_buffer("slope", torch.zeros(features, dim))
         self.register_buffer("factor", torch.eye(dim))
         self.register_buffer("alone", torch.cat([torch.zeros(1, dim), torch.eye(dim)]))  # b and L without the condition
-        self.register_buffer("left", torch.eye(dim))  # covariance that the condition leaves of x whitened alone
+        self.register_buffer("left", torch.eye(dim))  # factor of the covariance that the condition leaves of x whitened
 
     def forward(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (N, dim) given features (N, features); the log-determinant is that of L."""
@@ -474,7 +474,8 @@ class Regression(Affine):
         """
         shift, whiten = self.alone[0].to(x.dtype), self.alone[1:].to(x.dtype)
         axes = whiten.T @ turn
-        chol = torch.linalg.cholesky(turn.T @ self.left.to(x.dtype) @ turn)
+        upper = torch.linalg.qr(self.left.to(x.dtype).T @ turn).R  # stays exact where the condition tells nearly all
+        chol = (upper * upper.diagonal().sign()[:, None]).T
         rest = (x - self._expected(x, given, self.shift, self.slope)) @ axes
         u = torch.linalg.solve_triangular(chol, rest.T, upper=False).T
         log_slopes = (whiten.diagonal().log().sum() / self.dim).expand(self.dim)  # a rotation has none of its own
@@ -499,9 +500,7 @@ class Regression(Affine):
         alone, _ = precision_factor(moments.covariances[ALL, f:, f:], 1 / moments.noise[ALL])
         alone = alone / moments.unit[f:]
         back = alone @ _inverse(factor)
-        self.left, self.alone = (
-            part.to(self.left) for part in (back @ back.T, torch.cat([moments.mean(ALL)[None, f:], alone]))
-        )
+        self.left, self.alone = (part.to(self.left) for part in (back, torch.cat([moments.mean(ALL)[None, f:], alone])))
 
     def _expected(self, like: Tensor, given: Tensor | None, shift: Tensor, slope: Tensor) -> Tensor:
         shift = shift.to(like.dtype)
