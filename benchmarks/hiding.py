@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from infoknife import Regularizer, mi, mutual_information
 from infoknife.erasure import LEACE, QuadraticErasure
-from infoknife.paper.applications.domain_adaptation.sources import read_images
+from infoknife.paper.applications.domain_adaptation.data import read_images
 
 COMPONENTS, ROWS, JUDGED = 50, 14_000, 4000  # of an image; images that are taken; rows that I(z; s) is measured on
 STEPS, BATCH, NOISE = 600, 256, 0.1

@@ -2,7 +2,6 @@
 
 ``develop`` and ``report`` are two families of sixty tables that have none in common. An estimator is developed with the
 first and judged by the second. ``absurd`` draws small random tables and counts answers that no table can have.
-``needle``, ``outliers``, ``repeats`` and ``sklearn`` are the suites of ``benchmarks.columns``.
 """
 
 import math
@@ -13,7 +12,6 @@ import numpy as np
 import torch
 import typer
 
-from benchmarks import columns
 from benchmarks.judging import Answer, absurdities, measure
 from benchmarks.random_tables import random_table
 from benchmarks.table_tasks import Array, TableTask
@@ -23,10 +21,6 @@ __all__ = ["develop", "report"]
 MANY = 1000  # rows from which an answer should be right and not only possible
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Measure tables with known mutual information.")
-app.command("needle")(columns.needle)
-app.command("outliers")(columns.outliers)
-app.command("repeats")(columns.repeats)
-app.command("sklearn")(columns.sklearn)
 
 Only = Annotated[str | None, typer.Option(help="Only tables whose name contains this.")]
 Effort = Annotated[str, typer.Option(help="quick, standard or thorough.")]

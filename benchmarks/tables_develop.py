@@ -1,4 +1,4 @@
-"""The tables and relations that an estimator may be developed with; those of ``tables_report`` judge it afterwards."""
+"""The tables that an estimator may be developed with; those of ``tables_report`` judge it afterwards."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,6 @@ import numpy as np
 from scipy import stats
 from scipy.special import expit
 
-from benchmarks.needles import OneNeedle, TwoNeedles
 from benchmarks.table_tasks import (
     Array,
     Column,
@@ -25,7 +24,7 @@ from benchmarks.table_tasks import (
     whole,
 )
 
-__all__ = ["NEEDLES", "PAIRS", "tasks"]
+__all__ = ["tasks"]
 
 FIVE, SEVEN = (-1.5, -0.5, 0.4, 1.2), (-1.8, -1.1, -0.4, 0.3, 1.0, 1.6)
 TEN = (-2.0, -1.5, -1.0, -0.6, -0.2, 0.2, 0.7, 1.2, 1.7)
@@ -203,17 +202,3 @@ def _nothing() -> Iterator[TableTask]:
 
 def _tenth(v: Array) -> Array:
     return steps(v, 0.1)
-
-
-NEEDLES: tuple[OneNeedle, ...] = (
-    OneNeedle("sine", lambda u: np.sin(2 * u), 0.3),
-    OneNeedle("square", lambda u: u**2, 0.5),
-    OneNeedle("threshold", lambda u: np.where(u > 0.5, 2.0, 0.0), 0.5),
-    OneNeedle("spread grows", constant, lambda u: np.exp(0.8 * u)),
-)
-PAIRS: tuple[TwoNeedles, ...] = (
-    TwoNeedles("additive", lambda a, b: np.sin(2 * a) + b, 0.4),
-    TwoNeedles("product", lambda a, b: a * b, 0.3),
-    TwoNeedles("angle", np.arctan2, 0.4),
-    TwoNeedles("maximum", np.maximum, 0.3),
-)

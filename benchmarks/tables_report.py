@@ -1,4 +1,4 @@
-"""The tables and relations that judge an estimator. Nothing is developed, chosen or tuned with them."""
+"""The tables that judge an estimator. Nothing is developed, chosen or tuned with them."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,6 @@ import numpy as np
 from scipy import stats
 from scipy.special import expit
 
-from benchmarks.needles import OneNeedle, TwoNeedles
 from benchmarks.table_tasks import (
     Array,
     Column,
@@ -25,7 +24,7 @@ from benchmarks.table_tasks import (
     whole,
 )
 
-__all__ = ["NEEDLES", "PAIRS", "tasks"]
+__all__ = ["tasks"]
 
 FIVE, SEVEN = (-1.2, -0.8, 0.0, 1.0), (-1.5, -1.2, -0.7, -0.1, 0.5, 1.3)
 TEN = (-1.9, -1.6, -1.2, -0.9, -0.4, 0.0, 0.3, 0.9, 1.4)
@@ -210,17 +209,3 @@ def _nothing() -> Iterator[TableTask]:
     yield TableTask("independent menu prices, to 1", 1000, Column(code=lambda v: steps(v, 1)), prices)
     clipped = Column(constant, 1.0, code=lambda v: np.clip(v, -0.3, 0.5))
     yield TableTask("independent, both censored", 200, Column(code=lambda v: np.minimum(v, 0.0)), clipped)
-
-
-NEEDLES: tuple[OneNeedle, ...] = (
-    OneNeedle("wave", lambda u: np.cos(3 * u), 0.4),
-    OneNeedle("absolute value", np.abs, 0.3),
-    OneNeedle("stairs", lambda u: np.floor(1.5 * u), 0.4),
-    OneNeedle("quiet in the middle", constant, lambda u: 0.2 + u**2),
-)
-PAIRS: tuple[TwoNeedles, ...] = (
-    TwoNeedles("sum of squares", lambda a, b: np.sqrt(a**2 + b**2), 0.2),
-    TwoNeedles("switch", lambda a, b: np.where(a > 0, b, -b), 0.5),
-    TwoNeedles("ratio", lambda a, b: a / (0.5 + np.abs(b)), 0.3),
-    TwoNeedles("minimum of sizes", lambda a, b: np.minimum(np.abs(a), np.abs(b)), 0.15),
-)

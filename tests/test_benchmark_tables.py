@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from benchmarks.judging import Answer, absurdities
-from benchmarks.needles import TwoNeedles
 from benchmarks.random_tables import MAX_ROWS, MIN_ROWS, random_table
 from benchmarks.table_tasks import Column, Counts, TableTask, joint_information, plug_in_information, rating, steps
 from benchmarks.tables import develop, report
@@ -42,7 +41,6 @@ def test_truths_of_continuous_columns_agree_with_closed_forms() -> None:
     assert gaussian == pytest.approx(-math.log(0.6), abs=1e-4)
     common_cause = joint_information(Column(scale=1.0), Column(scale=0.5))
     assert common_cause == pytest.approx(-0.5 * math.log(1 - 1 / (2 * 1.25)), abs=1e-4)
-    assert TwoNeedles("sum", np.add, 1.0).truth == pytest.approx(0.5 * math.log(3), abs=1e-3)
     censored = joint_information(Column(code=lambda u: np.clip(u, -1e-9, 1e-9)), Column(np.sign, 0.01))
     assert censored == pytest.approx(math.log(2), abs=1e-4)
 

@@ -23,8 +23,8 @@ from infoknife.coordinates import (
     Regression,
     Standardize,
     Transform,
-    Whiten,
     count_outliers,
+    forget,
     precision_factor,
     shrink_correlations,
     shrunk,
@@ -35,7 +35,7 @@ Make = Callable[[], Transform]
 MAPS: dict[str, Make] = {
     "identity": lambda: Identity(D),
     "standardize": lambda: Standardize(D),
-    "whiten": lambda: Whiten(D),
+    "whiten": lambda: Regression(D),
     "regression": lambda: Regression(D, F),
     "ranks": lambda: RankNormal(D),
 }
@@ -103,7 +103,7 @@ def test_precision_follows_the_rows(name: str, dtype: torch.dtype) -> None:
 
 
 def test_a_change_of_precision_leaves_the_statistics() -> None:
-    transform = Whiten(D).initialize(pairs(300)[0])
+    transform = Regression(D).initialize(pairs(300)[0])
     before = transform.moments.covariances
     assert torch.equal(transform.half().float().moments.covariances, before)
 
@@ -111,7 +111,7 @@ def test_a_change_of_precision_leaves_the_statistics() -> None:
 @following
 def test_initialize_is_reset_and_observe(name: str) -> None:
     old = seen(MAPS[name]().double(), *(pairs(100, seed) for seed in range(3)))
-    old.reset()
+    forget(old)
     seen(old, pairs(200, 9))
     fresh = MAPS[name]().double()
     x, phi = pairs(200, 9)
@@ -316,7 +316,7 @@ def test_units_of_the_condition_do_not_matter() -> None:
 
 def test_whitened_rows_have_no_correlations() -> None:
     x = pairs(5000)[0]
-    u, _ = Whiten(D).double().initialize(x)(x)
+    u, _ = Regression(D).double().initialize(x)(x)
     torch.testing.assert_close(u.T.cov(correction=0), torch.eye(D).double(), atol=5e-3, rtol=0)
     torch.testing.assert_close(u.mean(0), torch.zeros(D).double(), atol=1e-7, rtol=0)
 
@@ -342,7 +342,7 @@ def test_a_condition_that_tells_nothing_has_no_slope(dim: int, features: int, ro
         x, phi = (torch.randn(rows, d, generator=generator) for d in (dim, features))
         transform = Regression(dim, features).initialize(x, phi)
         zero += not transform.slope.any()
-        assert abs((transform.log_det - Whiten(dim).initialize(x).log_det).item()) < 0.02
+        assert abs((transform.log_det - Regression(dim).initialize(x).log_det).item()) < 0.02
     assert zero >= 5
 
 
@@ -351,7 +351,7 @@ def test_the_information_of_gaussian_pairs_is_the_difference_of_log_determinants
     phi, noise = torch.randn(2, 40_000, dim, generator=torch.Generator().manual_seed(0), dtype=torch.double)
     for rho in (0.1, 0.5, 0.99):
         x = rho * phi + math.sqrt(1 - rho * rho) * noise
-        gain = Regression(dim, dim).double().initialize(x, phi).log_det - Whiten(dim).double().initialize(x).log_det
+        gain = Regression(dim, dim).double().initialize(x, phi).log_det - Regression(dim).double().initialize(x).log_det
         assert gain.item() == pytest.approx(-0.5 * dim * math.log(1 - rho * rho), abs=0.03)
 
 
@@ -366,12 +366,6 @@ def test_classes_as_features_are_their_means(rows: int) -> None:
     u, _ = transform(x, phi)
     assert max(u[classes == label].mean(0).abs().max().item() for label in range(4)) < 0.1
     assert transform.slope.abs().max() < 100
-
-
-def test_without_a_condition_a_regression_whitens() -> None:
-    x = pairs(300)[0]
-    one, other = Regression(D, 0).double().initialize(x), Whiten(D).double().initialize(x)
-    assert torch.equal(one(x)[0], other(x)[0])
 
 
 def test_precision_factors_undo_covariances() -> None:
@@ -518,7 +512,7 @@ def test_features_are_both_forms() -> None:
     torch.testing.assert_close(phi[:, :D], plain(x), atol=0.1, rtol=0)  # but for how rows far out count
     assert (phi[:, D:].std(0) - 1).abs().max() < 0.1
     assert features(1e9 * x)[:, :D].abs().max() == FAR
-    features.reset()
+    forget(features)
     features.observe(x + 100)
     torch.testing.assert_close(features(x + 100), phi, atol=1e-6, rtol=1e-6)
 
@@ -527,6 +521,14 @@ def test_rows_are_checked_at_the_start() -> None:
     with pytest.raises(ValueError, match="x has 2 columns"):
         Standardize(3).initialize(torch.ones(4, 2))
     with pytest.raises(ValueError, match="x has NaN"):
-        Whiten(1).initialize(torch.full((4, 1), math.nan))
+        Regression(1).initialize(torch.full((4, 1), math.nan))
     with pytest.raises(ValueError, match="dim is 0"):
         Identity(0)
+
+
+def test_whitening_is_undone_in_half_precision_too() -> None:
+    x = torch.randn(100, 2, generator=torch.Generator().manual_seed(0))
+    transform = Regression(2).initialize(x)
+    back = transform.inverse(transform(x)[0].half())
+    assert back.dtype == torch.float16
+    torch.testing.assert_close(back.float(), x, atol=0.01, rtol=0.01)

@@ -56,11 +56,16 @@ def limit_is_kept(found: Any) -> None:
     assert found["with"]["error"] > found["without"]["error"]
 
 
+def limit_is_kept_by_one_process_too(found: Any) -> None:
+    assert found["estimate"] < 0.1
+
+
 CHECKS: dict[str, Callable[[Any], None]] = {
     "information_bottleneck": bottleneck_is_the_best_trade,
     "limit": limit_is_kept,
     "lower_entropy": entropy_is_lowered_and_the_label_stays,
     "raise_entropy": entropy_is_raised_to_the_gaussian,
+    "several_processes": limit_is_kept_by_one_process_too,
     "without_classes": classes_are_forgotten,
     "without_continuous": continuous_secrets_are_forgotten,
     **dict.fromkeys(NEEDS, lambda found: None),
@@ -68,7 +73,15 @@ CHECKS: dict[str, Callable[[Any], None]] = {
 
 
 # the others take the same ways through the library, and the integrations have tests of their own
-LONG = ("information_bottleneck", "limit", "lower_entropy", "with_lightning", "with_transformers", "without_continuous")
+LONG = (
+    "information_bottleneck",
+    "limit",
+    "lower_entropy",
+    "several_processes",
+    "with_lightning",
+    "with_transformers",
+    "without_continuous",
+)
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in CHECKS])

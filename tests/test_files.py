@@ -24,7 +24,8 @@ from typer.testing import CliRunner
 
 from infoknife import files
 from infoknife.cli import app
-from infoknife.files import MISSING, SUFFIXES, Column, File, open_file, printable
+from infoknife.files import MISSING, SUFFIXES, File, RawColumn, open_file, printable
+from infoknife.measure.columns import read_argument
 
 SECRET = "xyzzy"  # in cells: no error may hold it
 
@@ -34,16 +35,21 @@ def saved(folder: Path, content: str | bytes, name: str = "data.csv") -> Path:
     return folder / name
 
 
-def read(folder: Path, content: str | bytes, name: str = "data.csv", **options: Any) -> dict[str, Column]:
+def read(folder: Path, content: str | bytes, name: str = "data.csv", **options: Any) -> dict[str, RawColumn]:
     file = open_file(saved(folder, content, name), **options)
     return file.read(file.names)
 
 
-def lists(columns: dict[str, Column]) -> dict[str, list[Any]]:
-    return {name: column.values.tolist() for name, column in columns.items()}
+def typed(column: RawColumn) -> RawColumn:
+    """What the measuring functions make of a column."""
+    return read_argument(column, "x")[0]
 
 
-def column(folder: Path, *cells: str, **options: Any) -> Column:
+def lists(columns: dict[str, RawColumn]) -> dict[str, list[Any]]:
+    return {name: column.data.tolist() for name, column in columns.items()}
+
+
+def column(folder: Path, *cells: str, **options: Any) -> RawColumn:
     """One column of a CSV file, every cell quoted."""
     content = "\n".join('"' + cell.replace('"', '""') + '"' for cell in ("a", *cells))
     return read(folder, content, **options)["a"]
@@ -54,7 +60,7 @@ def column(folder: Path, *cells: str, **options: Any) -> Column:
 
 def test_columns_have_the_type_of_all_their_cells(tmp_path: Path) -> None:
     found = read(tmp_path, "i,f,b,s\n1,1.5,true,red\n-2,2,FALSE,7\n")
-    assert [one.values.dtype.kind for one in found.values()] == ["i", "f", "b", "O"]
+    assert [one.data.dtype.kind for one in found.values()] == ["i", "f", "b", "O"]
     assert lists(found) == {"i": [1, -2], "f": [1.5, 2.0], "b": [True, False], "s": ["red", "7"]}
     assert not any(one.missing.any() or one.note for one in found.values())
 
@@ -74,7 +80,7 @@ def test_columns_have_the_type_of_all_their_cells(tmp_path: Path) -> None:
 )
 def test_plain_numbers(tmp_path: Path, cells: tuple[str, ...], kind: str, expected: list[Any]) -> None:
     found = column(tmp_path, *cells)
-    assert (found.values.dtype.kind, found.values.tolist(), found.note) == (kind, expected, "")
+    assert (found.data.dtype.kind, found.data.tolist(), found.note) == (kind, expected, "")
 
 
 def test_quotes_spaces_marks_and_blank_lines(tmp_path: Path) -> None:
@@ -185,7 +191,7 @@ def test_a_separator_that_is_overlooked_is_hinted_at(tmp_path: Path) -> None:
 )
 def test_numbers_as_text(tmp_path: Path, cells: tuple[str, ...], expected: list[float], note: str) -> None:
     found = column(tmp_path, *cells)
-    assert found.values.tolist() == expected
+    assert found.data.tolist() == expected
     assert found.note.startswith(f"a: numbers with {note}" if note else "")
 
 
@@ -205,7 +211,7 @@ def test_numbers_as_text(tmp_path: Path, cells: tuple[str, ...], expected: list[
     ],
 )
 def test_what_is_no_number_is_a_label(tmp_path: Path, cells: tuple[str, ...]) -> None:
-    assert column(tmp_path, *cells).values.tolist() == list(cells)
+    assert column(tmp_path, *cells).data.tolist() == list(cells)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +228,7 @@ def test_what_is_no_number_is_a_label(tmp_path: Path, cells: tuple[str, ...]) ->
 )
 def test_decimal_commas(tmp_path: Path, content: str, options: Any, expected: list[float], note: str) -> None:
     found = read(tmp_path, content, **options)["b"]
-    assert found.values.tolist() == expected
+    assert found.data.tolist() == expected
     assert found.note.startswith(f"b: numbers with {note}" if note else "")
 
 
@@ -232,10 +238,10 @@ def test_decimal_commas(tmp_path: Path, content: str, options: Any, expected: li
 @pytest.mark.parametrize("mark", [*sorted(MISSING), "N/A", "NULL", "#DIV/0!", "NaT", "None"])
 def test_missing_numbers(tmp_path: Path, mark: str) -> None:
     found = column(tmp_path, "5", mark, "7")
-    assert found.values.tolist() == [5, 0, 7]
+    assert found.data.tolist() == [5, 0, 7]
     assert found.missing.tolist() == [False, True, False]
     floats = column(tmp_path, "5.5", mark, "7")
-    assert np.isnan(floats.values).tolist() == floats.missing.tolist() == [False, True, False]
+    assert np.isnan(floats.data).tolist() == floats.missing.tolist() == [False, True, False]
 
 
 def test_odd_marks_for_missing_numbers_are_noted(tmp_path: Path) -> None:
@@ -245,12 +251,12 @@ def test_odd_marks_for_missing_numbers_are_noted(tmp_path: Path) -> None:
 
 def test_missing_strings_booleans_and_dates(tmp_path: Path) -> None:
     strings = column(tmp_path, "x", "NA", "-", "none", "")
-    assert strings.values.tolist() == ["x", "", "-", "none", ""]
+    assert strings.data.tolist() == ["x", "", "-", "none", ""]
     assert strings.missing.tolist() == [False, True, False, False, True]
     truths = column(tmp_path, "true", "NA")
-    assert (truths.values.tolist(), truths.missing.tolist()) == ([True, False], [False, True])
-    dates = column(tmp_path, "2024-03-01", "NaT", "2024-03-02")
-    assert dates.values[[0, 2]].tolist() == [0.0, 1.0]
+    assert (truths.data.tolist(), truths.missing.tolist()) == ([True, False], [False, True])
+    dates = typed(column(tmp_path, "2024-03-01", "NaT", "2024-03-02"))
+    assert dates.data[[0, 2]].tolist() == [0.0, 1.0]
     assert dates.missing.tolist() == [False, True, False]
 
 
@@ -258,7 +264,7 @@ def test_a_few_cells_that_are_no_numbers_are_named(tmp_path: Path) -> None:
     cells = [str(i) for i in range(400)]
     cells[15] = cells[88] = SECRET
     found = column(tmp_path, *cells)
-    assert found.values.dtype.kind == "O"
+    assert found.data.dtype.kind == "O"
     expected = "398 of 400 cells are numbers; line 17 and line 90 are not: mend them, or the column is labels"
     assert found.note == f"a: {expected}"
     assert column(tmp_path, *cells[:17]).note == ""  # fewer than 95 %
@@ -269,25 +275,33 @@ def test_a_few_cells_that_are_no_numbers_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cells", "expected", "note"),
+    ("cells", "expected", "since"),
     [
-        (("2024-03-01", "2024-03-03"), [0.0, 2.0], "dates, as days since 2024-03-01"),
-        (("2024-03-02 12:00", "2024-03-01"), [1.5, 0.0], "dates, as days since 2024-03-01"),
-        (("2024-03-01T06:00:00.000Z", "2024-03-01T08:00+02:00"), [0, 0], "dates, as days since 2024-03-01 06:00:00"),
-        (("2024-03-01 12:30:45.5", "2024-03-02 12:30:45,5"), [0.0, 1.0], "dates, as days since 2024-03-01 12:30:45"),
-        (("13.03.2024", "01.03.2024"), [12.0, 0.0], "dates, as days since 2024-03-01"),
-        (("03/13/2024", "03/01/2024"), [12.0, 0.0], "dates, as days since 2024-03-01"),
-        (("13/03/2024", "01/03/2024 9:00"), [11.625, 0.0], "dates, as days since 2024-03-01 09:00:00"),
-        (("03/01/2024", "03/02/2024"), [0, 1], "dates, as days since 2024-03-01 (taken as month/day/year; no cell"),
-        (("01.03.2024", "02.03.2024"), [0, 1], "dates, as days since 2024-03-01 (taken as day.month.year; no cell"),
-        (("12:00:00", "18:00"), [0.5, 0.75], "times, as days since midnight"),
+        (("2024-03-01", "2024-03-03"), [0.0, 2.0], "2024-03-01"),
+        (("2024-03-02 12:00", "2024-03-01"), [1.5, 0.0], "2024-03-01"),
+        (("2024-03-01T06:00:00.000Z", "2024-03-01T08:00+02:00", "2024-03-02T06:00Z"), [0, 0, 1], "2024-03-01 06:00:00"),
+        (("2024-03-01 12:30:45.5", "2024-03-02 12:30:45,5"), [0.0, 1.0], "2024-03-01 12:30:45"),
+        (("13.03.2024", "01.03.2024"), [12.0, 0.0], "2024-03-01"),
+        (("03/13/2024", "03/01/2024"), [12.0, 0.0], "2024-03-01"),
+        (("13/03/2024", "01/03/2024 9:00"), [11.625, 0.0], "2024-03-01 09:00:00"),
+        (("03/01/2024", "03/02/2024"), [0, 1], "2024-03-01"),
+        (("01.03.2024", "02.03.2024"), [0, 1], "2024-03-01"),
     ],
 )
-def test_dates(tmp_path: Path, cells: tuple[str, ...], expected: list[float], note: str) -> None:
-    found = column(tmp_path, *cells)
-    assert found.values.dtype == np.float64
-    assert found.values == pytest.approx(expected, abs=1e-12)
-    assert found.note.startswith(f"a: {note}")
+def test_dates(tmp_path: Path, cells: tuple[str, ...], expected: list[float], since: str) -> None:
+    found = typed(column(tmp_path, *cells))
+    assert found.data == pytest.approx(expected, abs=1e-12)
+    assert found.note.endswith(f"a has dates: taken as days since {since}")
+
+
+def test_times_and_orders(tmp_path: Path) -> None:
+    assert typed(column(tmp_path, "12:00:00", "18:00")).data.tolist() == [0.5, 0.75]
+    assert (
+        column(tmp_path, "03/01/2024", "03/02/2024").note == "a: dates taken as month/day/year; no cell shows the order"
+    )
+    assert (
+        column(tmp_path, "01.03.2024", "02.03.2024").note == "a: dates taken as day.month.year; no cell shows the order"
+    )
 
 
 @pytest.mark.parametrize(
@@ -303,7 +317,7 @@ def test_dates(tmp_path: Path, cells: tuple[str, ...], expected: list[float], no
     ],
 )
 def test_what_is_no_date_is_a_label(tmp_path: Path, cells: tuple[str, ...]) -> None:
-    assert column(tmp_path, *cells).values.tolist() == list(cells)
+    assert column(tmp_path, *cells).data.tolist() == list(cells)
 
 
 # encodings
@@ -343,7 +357,7 @@ def test_tsv_has_quotes_and_plain_backslashes(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "data.tsv", sep="\t", index=False)
     found = open_file(tmp_path / "data.tsv")
     assert found.read_text(["p"]) == {"p": frame["p"].tolist()}
-    assert found.read(["p"])["p"].values.tolist() == frame["p"].tolist()
+    assert found.read(["p"])["p"].data.tolist() == frame["p"].tolist()
 
 
 @pytest.mark.parametrize("cells", [['say "x"', "a\tb"], ["back\\slash", "two\nlines", "\\"], ['"', "\\t", "x"]])
@@ -429,7 +443,7 @@ def test_bombs_cost_little(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"has more than 64.0 MiB when unpacked.*gunzip"):
         open_file(tmp_path / "data.csv.gz")
     arrays = open_file(tmp_path / "data.npz")
-    assert len(arrays.read(["a"])["a"].values) == 10
+    assert len(arrays.read(["a"])["a"].data) == 10
     with pytest.raises(ValueError, match=r"b has more than 64.0 MiB when unpacked"):
         arrays.read(["b"])
     assert time.process_time() - start < 3
@@ -469,24 +483,23 @@ def test_one_array(tmp_path: Path, array: Any, expected: dict[str, list[float]])
 
 
 @pytest.mark.parametrize(
-    ("dtype", "kind"),
-    [(">f4", "f8"), ("f2", "f8"), ("i1", "i8"), ("u2", "i8"), ("u8", "u8"), (">i4", "i8"), ("?", "?"), ("U3", "O")],
+    ("dtype", "expected"),
+    [(">f4", "f4"), ("f2", "f4"), ("i1", "i1"), ("u8", "u8"), (">i4", ">i4"), ("?", "O"), ("U3", "O"), ("S3", "O")],
 )
-def test_types_of_arrays(tmp_path: Path, dtype: str, kind: str) -> None:
+def test_types_of_arrays(tmp_path: Path, dtype: str, expected: str) -> None:
     np.save(tmp_path / "data.npy", np.ones(3).astype(dtype))
-    assert open_file(tmp_path / "data.npy").read(["0"])["0"].values.dtype == np.dtype(kind)
+    assert typed(open_file(tmp_path / "data.npy").read(["0"])["0"]).data.dtype == np.dtype(expected)
 
 
 def test_missing_values_and_dates_of_arrays(tmp_path: Path) -> None:
     moments = np.array(["2024-03-02", "NaT", "2024-03-01"], dtype="M8[D]")
     months = np.array(["2024-03", "2024-04", "2024-03"], dtype="M8[M]")
     np.savez(tmp_path / "a.npz", f=[1.0, np.nan, 2.0], d=moments, m=months, t=np.array([36, 12, 0], dtype="m8[h]"))
-    found = open_file(tmp_path / "a.npz").read(["f", "d", "m", "t"])
+    found = {name: typed(one) for name, one in open_file(tmp_path / "a.npz").read(["f", "d", "m", "t"]).items()}
     assert found["f"].missing.tolist() == found["d"].missing.tolist() == [False, True, False]
-    assert found["d"].values[[0, 2]].tolist() == [1.0, 0.0]
-    assert found["d"].note == "d: dates, as days since 2024-03-01"
-    assert found["m"].values.tolist() == [0.0, 31.0, 0.0]
-    assert found["t"].values.tolist() == [1.5, 0.5, 0.0]
+    assert found["d"].data[[0, 2]].tolist() == [1.0, 0.0]
+    assert found["m"].data.tolist() == [0.0, 31.0, 0.0]
+    assert found["t"].data.tolist() == [1.5, 0.5, 0.0]
 
 
 def test_arrays_that_are_not_asked_for_may_be_anything(tmp_path: Path) -> None:
@@ -507,7 +520,7 @@ def test_arrays_that_are_not_asked_for_may_be_anything(tmp_path: Path) -> None:
         "r": "r has records",
         "z": "z has the type complex128; expected numbers",
         "w": "w has 1000000 columns; expected at most 100000. Are its axes in the wrong order",
-        "notes.txt": "notes.txt is no array",
+        "notes.txt": "notes.txt is not an array",
         "lie": "lie is damaged: its header and its size differ",
     }.items():
         with pytest.raises(ValueError, match=rf"a.npz: {words}"):
@@ -536,7 +549,7 @@ def test_columns_of_parquet(tmp_path: Path) -> None:
     found = file.read(["t", "b.c", "s", "a"])
     assert list(found) == ["t", "b.c", "s", "a"]
     assert lists(found) == {name: columns[name] for name in found}
-    assert [one.values.dtype.kind for one in found.values()] == ["b", "f", "O", "i"]
+    assert [one.data.dtype.kind for one in found.values()] == ["b", "f", "O", "i"]
 
 
 def test_nulls_of_parquet(tmp_path: Path) -> None:
@@ -551,11 +564,10 @@ def test_nulls_of_parquet(tmp_path: Path) -> None:
             "q": [1.0, np.nan],
         },
     )
-    found = file.read(file.names)
-    assert found["i"].values.tolist() == [2**62 + 1, 0]
-    assert found["s"].values.tolist() == ["x", ""]
-    assert found["t"].values.tolist() == [True, False]
-    assert np.isnan(found["f"].values[1])
+    found = {name: typed(one) for name, one in file.read(file.names).items()}
+    assert found["i"].data[0] == 2**62 + 1
+    assert found["s"].data[0] == "x"
+    assert found["t"].data[0] is True
     assert [one.missing.tolist() for one in found.values()] == [[False, True]] * 4 + [[True, True], [False, True]]
     assert file.read_text(["i", "s", "q"]) == {"i": [str(2**62 + 1), ""], "s": ["x", ""], "q": ["1.0", ""]}
 
@@ -576,17 +588,17 @@ def test_other_types_of_parquet(tmp_path: Path) -> None:
             "n": [[1], [2]],
         },
     )
-    found = file.read([name for name in file.names if name != "n"])
-    assert found["c"].values.tolist() == ["3", ""]
+    found = {name: typed(file.read([name])[name]) for name in file.names if name != "n"}
+    assert found["c"].data[0] == "3"
     assert found["c"].missing.tolist() == [False, True]
-    assert found["e"].values.tolist() == [1.5, 2.5]
-    assert (found["d"].values[0], found["d"].missing.tolist()) == (0.0, [False, True])
-    assert found["d"].note == "d: dates, as days since 2024-03-01"
-    assert found["z"].values.tolist() == [0.0, 1.0]
-    assert found["z"].note == "z: dates, as days since 2024-03-01 11:00:00"
-    assert found["l"].values.tolist() == found["b"].values.tolist() == ["x", "y"]
-    assert found["h"].values.tolist() == [0.5, 0.0]
-    assert found["u"].values.tolist() == [2**64 - 1, 0]
+    assert found["e"].data.tolist() == [1.5, 2.5]
+    assert (found["d"].data[0], found["d"].missing.tolist()) == (0.0, [False, True])
+    assert found["d"].note == "d has dates: taken as days since 2024-03-01"
+    assert found["z"].data.tolist() == [0.0, 1.0]
+    assert found["z"].note == "z has dates: taken as days since 2024-03-01 11:00:00"
+    assert found["l"].data.tolist() == found["b"].data.tolist() == ["x", "y"]
+    assert found["h"].data.tolist() == [0.5, 0.0]
+    assert found["u"].data.tolist() == [2**64 - 1, 0]
     with pytest.raises(
         ValueError, match=r"data.parquet: the column 'n' has lists or records; expected one value per row"
     ):
@@ -598,7 +610,7 @@ def test_parquet_that_is_spoilt_later(tmp_path: Path) -> None:
     content = bytearray(file.path.read_bytes())
     content[4:400] = b"\xff" * 396
     file.path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"data.parquet: is truncated or no Parquet file"):
+    with pytest.raises(ValueError, match=r"data.parquet: is truncated or not a Parquet file"):
         file.read(["a"])
 
 
@@ -720,7 +732,6 @@ MALFORMED: dict[str, tuple[str, bytes]] = {
     "missing cells": ("d.csv", ROWS + b",5\nNA,6\n"),
     "all missing": ("d.csv", b"a,b\n" + b",1\n,2\n" * 20),
     "infinite": ("d.csv", ROWS + b"inf,5\n"),
-    "constant": ("d.csv", b"a,b\n" + b"1.5,1\n1.5,2\n" * 20),
     "few rows": ("d.csv", f"a,b\n1,{SECRET}\n".encode()),
     "escapes in the header": ("d.csv", b"\x1b[31ma,b\n1,2\n"),
     "tabs in cells": ("d.tsv", f"a\tb\n1\t{SECRET}\t3\n".encode()),
@@ -773,7 +784,7 @@ def test_malformed_files_are_one_clear_line(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["mi", name, "--x", "a", "--y", "b"])
     notes = [line for line in result.stderr.splitlines() if line.startswith(f"infoknife mi: {name}: there is a single")]
-    lines = [line for line in result.stderr.splitlines() if line not in notes]
+    lines = [line for line in result.stderr.splitlines() if line not in notes and "all cells are missing" not in line]
     assert isinstance(result.exception, SystemExit)
     assert result.exit_code == 2
     assert len(lines) == 1, lines

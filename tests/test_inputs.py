@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from infoknife.inputs import check_count, check_finite, class_codes, is_functional, is_transformed, matrix, tensor
+from infoknife.inputs import (
+    check_count,
+    check_finite,
+    check_number,
+    class_codes,
+    is_functional,
+    is_transformed,
+    matrix,
+    tensor,
+)
 
 ROWS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 
@@ -90,6 +100,47 @@ def refuses(error: type[Exception], name: str, make: Callable[..., Tensor], valu
 )
 def test_not_numbers(value: Any) -> None:
     refuses(TypeError, "x", tensor, value)
+
+
+STRANGE: list[tuple[str, Callable[[Tensor], Any]]] = [
+    ("sparse", Tensor.to_sparse),
+    ("sparse rows", Tensor.to_sparse_csr),
+    ("meta", lambda x: x.to("meta")),
+    ("nested", lambda x: torch.nested.nested_tensor([x[0], x[1]])),
+    ("nested jagged", lambda x: torch.nested.nested_tensor([x[0], x[1]], layout=torch.jagged)),
+    ("mkldnn", Tensor.to_mkldnn),
+    ("quantized", lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.quint8)),
+    ("complex", lambda x: torch.complex(x, x)),
+    ("float8", lambda x: x.to(torch.float8_e4m3fn)),
+    ("polars dates", lambda x: pl.DataFrame({"a": [1.0], "b": [datetime(2020, 1, 1)]})),
+    ("pandas dates", lambda x: pd.DataFrame({"a": [1.0], "b": [datetime(2020, 1, 1)]})),
+    ("polars wide integers", lambda x: pl.Series([1, 2], dtype=pl.Int128)),
+    ("pandas categories", lambda x: pd.DataFrame({"a": pd.Categorical(["u", "v"])})),
+]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of torch, that some of these are prototypes
+@pytest.mark.parametrize("make", [make for _, make in STRANGE], ids=[name for name, _ in STRANGE])
+def test_strange_tensors_and_frames_are_refused_with_a_way_out(make: Callable[[Tensor], Any]) -> None:
+    refuses(TypeError, "x", matrix, make(torch.ones(3, 2)))
+    refuses(TypeError, "x", class_codes, make(torch.ones(3, 2)), classes=2)
+
+
+def test_masks_are_not_ignored() -> None:
+    refuses(ValueError, "x", tensor, np.ma.masked_array(ROWS, mask=ROWS > 4))
+    assert torch.equal(tensor(np.ma.masked_array(ROWS, mask=ROWS > 9), "x"), torch.tensor(ROWS))
+
+
+def test_unsigned_and_unresolved_and_inference() -> None:
+    for dtype in (torch.uint16, torch.uint32, torch.uint64):
+        assert class_codes(torch.tensor([0, 1]).to(dtype), "y", classes=2).dtype == torch.long
+    refuses(ValueError, "y", class_codes, np.array([0, 2**63], dtype=np.uint64), classes=2)
+    turned = torch.complex(torch.ones(3), torch.ones(3)).conj().imag  # a view with its sign pending
+    assert matrix(turned, "x").sum().item() == -3
+    assert not matrix(turned, "x").is_neg()
+    with torch.inference_mode():
+        inside = torch.zeros(3)
+    assert not matrix(inside, "x").is_inference()
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.bool, torch.complex64])
@@ -184,3 +235,20 @@ def test_checks_of_values_are_silent_where_values_cannot_be_asked() -> None:
     assert torch.isnan(torch.func.vmap(through)(torch.full((2, 3, 1), math.nan))).all()
     codes = torch.func.vmap(lambda given: class_codes(given, "given", classes=1))(torch.tensor([[0], [5]]))
     assert codes.tolist() == [[0], [5]]
+
+
+def test_numbers_are_finite_and_large_enough() -> None:
+    assert check_number("a", 0) == 0.0
+    assert check_number("a", -2.5, -math.inf) == -2.5
+    for value, options in (
+        (0, {"above": True}),
+        (-1, {}),
+        (math.inf, {}),
+        (math.nan, {}),
+        (-math.inf, {"least": -math.inf}),
+    ):
+        with pytest.raises(ValueError, match=r"^a is"):
+            check_number("a", value, **options)
+    for other in ("1", True, None):
+        with pytest.raises(TypeError, match=r"^a is"):
+            check_number("a", other)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from infoknife.nn import ACTIVATIONS, MLP, LayerNorm, Linear, MaskedLayers, MaskedLinear, Transposed, capped, regression
+from infoknife.nn import MLP, LayerNorm, Linear, MaskedLayers, MaskedLinear, Transposed
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -40,10 +40,10 @@ def test_layer_norm_stands_before_every_linear_layer(hidden: tuple[int, ...]) ->
     assert [layer.normalized_shape for layer in network if isinstance(layer, LayerNorm)] == [(w,) for w in (3, *hidden)]
 
 
-@pytest.mark.parametrize("name", list(ACTIVATIONS))
-def test_value_of_the_mi_network(name: str) -> None:
+@pytest.mark.parametrize(("name", "activation"), [("relu", nn.ReLU), ("tanh", nn.Tanh)])
+def test_value_of_the_mi_network(name: str, activation: type[nn.Module]) -> None:
     """The table of section C.4: LayerNorm, layer, activation, LayerNorm, layer."""
-    network, x = MLP(3, 2, (7,), ACTIVATIONS[name], layer_norm=True).double(), torch.randn(5, 3).double()
+    network, x = MLP(3, 2, (7,), activation, layer_norm=True).double(), torch.randn(5, 3).double()
     first, last = (layer for layer in network if isinstance(layer, Linear))
 
     def norm(z: Tensor) -> Tensor:
@@ -55,7 +55,9 @@ def test_value_of_the_mi_network(name: str) -> None:
 
 def test_layer_norm_of_a_single_number_is_refused() -> None:
     for features, hidden in ((1, (7,)), (3, (1,))):
-        with pytest.raises(ValueError, match=r"layer_norm is True, but a layer sees 1 number a row.*layer_norm=False"):
+        with pytest.raises(
+            ValueError, match=r"layer_norm is True, but a layer sees 1 number per row.*layer_norm=False"
+        ):
             MLP(features, 2, hidden, layer_norm=True)
 
 
@@ -68,9 +70,8 @@ def test_value_of_the_papers_network() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("bias", [True, False])
-def test_transposed_output(bias: bool, dtype: torch.dtype) -> None:
-    layer, x = Transposed(3, 2, bias=bias), torch.randn(5, 3, dtype=dtype)
+def test_transposed_output(dtype: torch.dtype) -> None:
+    layer, x = Transposed(3, 2), torch.randn(5, 3, dtype=dtype)
     assert layer(x).is_contiguous()
     torch.testing.assert_close(layer(x), Linear.forward(layer, x).T)
 
@@ -106,25 +107,3 @@ def test_first_units_bend_on_several_scales() -> None:
     assert isinstance(layer, MaskedLinear)
     slopes = layer.weight[:, 0].detach().abs().view(-1, 4).mean(0)
     torch.testing.assert_close(slopes / slopes[0], torch.tensor([1.0, 2.0, 4.0, 8.0]), rtol=0.3, atol=0)
-
-
-def test_capped() -> None:
-    x = torch.linspace(-50, 50, 1001, dtype=torch.double, requires_grad=True)
-    y = capped(x, 3.0)
-    (slope,) = torch.autograd.grad(y.sum(), x)
-    assert float(y.max().detach()) <= 3.05
-    assert float(capped(torch.zeros(()), 3.0)) == 0
-    assert bool(((slope >= 0) & (slope <= 1)).all())
-
-
-def test_regression_is_least_squares(generator: torch.Generator) -> None:
-    v = torch.randn(5000, 3, generator=generator, dtype=torch.double)
-    v = (v - v.mean(0)) / v.std(0)
-    u = v @ torch.randn(3, 2, generator=generator, dtype=torch.double) + 1
-    expected = torch.linalg.lstsq(v, u - u.mean(0)).solution
-    torch.testing.assert_close(regression(v, u), expected, rtol=1e-3, atol=1e-3)
-
-
-def test_regression_on_more_columns_than_rows(generator: torch.Generator) -> None:
-    v, u = torch.randn(5, 20, generator=generator), torch.randn(5, 2, generator=generator)
-    assert bool(torch.isfinite(regression(v, u)).all())

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from infoknife import mutual_information
 from infoknife.leakage import probes
 
 ROOT = Path(__file__).parents[1]
@@ -50,14 +51,14 @@ def test_readme_measures(capsys: pytest.CaptureFixture[str]) -> None:
 def test_readme_trains() -> None:
     names = run(blocks(README)[1], README, {})
     generator = torch.Generator().manual_seed(1)
-    x, noise = torch.randn(2000, 8, generator=generator), torch.randn(2000, 2, generator=generator)
+    x, noise = torch.randn(3000, 8, generator=generator), torch.randn(3000, 4, generator=generator)
+    y, s = (x[:, 0] > 0).long(), (x[:, 0] + x[:, 1] > 0).long()
     with torch.no_grad():
         z = names["encoder"](x) + 0.1 * noise
-        right = (names["head"](z).argmax(1) == (x[:, 0] > 0)).float().mean()
-        held = names["estimator"](z) - math.log(2 * math.pi * math.e * 0.1**2)  # less the entropy of the noise
-    assert float(right) > 0.95
-    assert 0.5 < float(held) < 3.0
-    assert all(parameter.requires_grad for parameter in names["estimator"].parameters())
+        right = (names["head"](z).argmax(1) == y).float().mean()
+    assert float(right) > 0.94
+    assert float(mutual_information(z, s, effort="quick", seed=0)) < 0.2  # 0.25 without the term, 0.13 by the label
+    assert all(parameter.grad is None for parameter in names["regularizer"].parameters())
 
 
 def test_readme_measures_mutual_information(capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +126,7 @@ def test_guide_to_data_reads_an_answer(data: tuple[dict[str, Any], list[str]]) -
     assert (names["answer"].value, names["answer"].stderr) == pytest.approx(tuple(map(float, shown[0])), abs=0.005)
     assert (names["low"], names["high"]) == pytest.approx((0.31, 0.37), abs=0.01)
     assert names["low"] < math.log(2) / 2 < names["high"]
-    assert names["correction"] == pytest.approx(names["gap"] / 2)
+    assert names["gap"] / 2 <= names["correction"] * (1 + 1e-9)
     assert names["rows"].shape == (2000,)
     assert names["rows"].mean() == pytest.approx(float(names["answer"]))
     assert float(names["classes"]) == pytest.approx(1.585, abs=0.005)
@@ -135,12 +136,10 @@ def test_guide_to_data_reads_an_answer(data: tuple[dict[str, Any], list[str]]) -
 
 def test_guide_to_data_shows_what_misfit_does(data: tuple[dict[str, Any], list[str]]) -> None:
     wavy = data[0]["wavy"]
-    assert float(wavy) == pytest.approx(1.23, abs=0.1)
-    assert wavy.stderr == pytest.approx(0.04, abs=0.01)
-    assert wavy.interval()[1] < 1.8  # the truth is 2.118
-    assert wavy.diagnostics.gap == pytest.approx(0.46, abs=0.1)
+    low, high = wavy.interval()
+    assert float(wavy) < 1.9  # the truth is 2.118
+    assert low < wavy < high == math.inf
     assert wavy.diagnostics.gap > 9 * wavy.stderr
-    assert wavy.diagnostics.tail == pytest.approx(0.05, abs=0.015)
     assert "too few samples for this dimension" in wavy.diagnostics.messages[0]
 
 
@@ -156,9 +155,6 @@ def test_guide_to_data_asks_more(data: tuple[dict[str, Any], list[str]]) -> None
     assert float(names["bounded"]) == pytest.approx(-0.67, abs=0.01)
     assert names["most"] == pytest.approx(-0.48, abs=0.02)
     assert printed[0].startswith("inf the answer is probably inf: y is a smooth function of x")
-    assert float(names["features"]) == pytest.approx(1.25, abs=0.1)
-    assert names["features"].diagnostics.method == "canonical"
-    assert 2 * float(names["density"]) < float(names["features"]) < 1.465
 
 
 def test_guide_to_scikit_learn() -> None:
@@ -169,6 +165,24 @@ def test_guide_to_scikit_learn() -> None:
     assert names["both"] == pytest.approx([0.02, 0.65], abs=0.04)
     assert names["h"] == pytest.approx(2.838, abs=0.1)
     assert float(names["whole"]) == names["h"]
+
+
+def test_guide_to_relations() -> None:
+    names = run_all(GUIDE / "relations.md")
+    assert names["late"] == 2
+    assert float(names["forth"]) == pytest.approx(math.log(5) / 2, abs=0.1)
+    assert float(names["back"]) == pytest.approx(0, abs=0.02)
+    assert names["alone"].p_value == 0.01
+    assert names["explained"].p_value > 0.05
+    assert names["low"] < math.log(2) + 0.01
+    assert names["nats"] == pytest.approx(math.log(2), abs=0.02)
+
+
+@pytest.mark.filterwarnings("ignore:at least")
+def test_guide_to_comparing() -> None:
+    names = run_all(GUIDE / "compare.md")
+    assert names["best"] == ("large", "small", "random")
+    assert 0 < names["low"] < names["nats"] < names["high"]
 
 
 def test_guide_to_infinity(capsys: pytest.CaptureFixture[str]) -> None:
@@ -276,6 +290,7 @@ def test_every_guide_is_tried() -> None:
     tried = {"data.md", "scikit-learn.md", "measure.md", "train.md", "conditional.md", "starts.md", "infinite.md"}
     tried |= {"information.md", "experiments.md", "regularizer.md", "integrations.md", "domain-adaptation.md"}
     tried |= {"audit.md", "hide-a-class.md", "fair-text.md", "information-bottleneck.md", "bring-your-own.md"}
+    tried |= {"relations.md", "compare.md"}
     assert {page.name for page in GUIDE.glob("*.md") if blocks(page)} == tried
 
 

@@ -167,7 +167,7 @@ class OneClass(Normal):
 
 WRONG_DENSITIES: list[tuple[Callable[[], Density], str, str]] = [
     (Moving, "purity", "forward of a new module in train mode changes state: buffer moved moved"),
-    (Column, "shapes", r"log_prob before initialize has shape \(2, 1\); expected \(2,\)"),
+    (Column, "shapes", r"before initialize has shape"),
     (Double, "dtypes", "of torch.float32 is torch.float64"),
     (Cut, "gradient_x", "forward in train mode does not reach x"),
     (Bent, "gradient_x", "finite differences have"),
@@ -271,7 +271,7 @@ WRONG_ESTIMATORS: list[tuple[Callable[[], MutualInformation], str, str]] = [
     (Waiting, "synchronisations", "wait 3 times for the device: .*item"),
     (InUnits, "units_y", "with y times 1e-06|with y times 1e"),
     (Misnamed, "bound", "bound is 'above'"),
-    (Noisy, "repeats", "forward differs from itself"),
+    (Noisy, "purity", "forward of a new module differs from itself"),
     (Noisy, "seeds", "the global random state was used"),
 ]
 
@@ -303,9 +303,9 @@ def test_right_ones_pass() -> None:
 
 
 def test_names_of_checks() -> None:
-    with pytest.raises(ValueError, match=r"^'unit' is no check; expected some of shapes, "):
+    with pytest.raises(ValueError, match=r"^'unit' is not a check; expected some of shapes, "):
         check_density(Normal, checks=["unit"])
-    with pytest.raises(ValueError, match=r"^'unit' is no check"):
+    with pytest.raises(ValueError, match=r"^'unit' is not a check"):
         check_estimator(Linear, skip=["unit"])
     check_density(Heavy, skip=["integral"])
     assert all(name.isidentifier() for name in (*DENSITY_CHECKS, *ESTIMATOR_CHECKS))

@@ -91,7 +91,7 @@ def test_shapes_and_dtypes_stay_and_graphs_are_cut() -> None:
     codes = torch.tensor([0, 1, 2], dtype=torch.uint64)
     (batch,) = batches(TensorDataset(x, codes, torch.tensor([0, 1, 2])))
     assert [y.shape for y in batch] == [(3, 2, 2), (3,), (3,)]
-    assert [y.dtype for y in batch] == [torch.float32, torch.uint64, torch.int64]
+    assert [y.dtype for y in batch] == [torch.float32, torch.int64, torch.int64]
     assert not batch[0].requires_grad
     double = torch.ones(2, dtype=torch.float64, requires_grad=True)
     ((batch_x, label),) = batches(lambda n: [double * 2, np.array([0, 1])])
@@ -266,7 +266,9 @@ REFUSED: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("error", "message", "data", "options"), REFUSED, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(
+    ("error", "message", "data", "options"), REFUSED, ids=[f"{i}: {row[1]}" for i, row in enumerate(REFUSED)]
+)
 def test_what_cannot_be_is_named(error: type[Exception], message: str, data: Any, options: dict[str, Any]) -> None:
     module = Initialized()
     with pytest.raises(error, match=message):

@@ -17,7 +17,7 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
 
     Where writing fails, the old file stays and nothing else is left.
 
-    Example:
+    Examples:
         >>> path = Path(tempfile.mkdtemp()) / "note.txt"
         >>> with written_whole(path) as file:
         ...     length = file.write(b"whole")

@@ -14,6 +14,7 @@ from typing import Any, Self, final
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from infoknife.inputs import Remembered, check_count, matrix
 
@@ -51,14 +52,10 @@ class Transform(nn.Module, ABC):
     def observe(self, x: Tensor, given: Tensor | None = None) -> None:
         """Let the map follow the rows of x (N, dim); buffers are replaced, never overwritten."""
 
-    @abstractmethod
-    def reset(self) -> None:
-        """Forget all rows that were seen."""
-
     def initialize(self, x: Any, given: Tensor | None = None) -> Self:
         """Fit the map to the rows of x (N, dim): forget everything, then observe them."""
         x = matrix(x, "x", dim=self.dim).detach()
-        self.reset()
+        forget(self)
         self.observe(x, given)
         return self
 
@@ -67,56 +64,59 @@ class Transform(nn.Module, ABC):
 class Identity(Transform):
     """The map that does nothing: the coordinates of the data, as the paper has them.
 
-    Example:
+    Examples:
         >>> Identity(2)(torch.ones(1, 2))
         (tensor([[1., 1.]]), tensor(0.))
     """
 
+    @override
     def forward(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Return x and a log-determinant of zero."""
         return x, x.new_zeros(())
 
+    @override
     def inverse(self, u: Tensor, given: Tensor | None = None) -> Tensor:
-        """Return u."""
         return u
 
+    @override
     def observe(self, x: Tensor, given: Tensor | None = None) -> None:
-        """Do nothing."""
-
-    def reset(self) -> None:
-        """Do nothing."""
+        pass
 
 
-class Running(nn.Module):
-    """Statistics of rows, in double precision and two memories: of all rows, and of the last ``MEMORY`` or so.
+class Running(nn.Module, ABC):
+    """Statistics of columns, in double precision and two memories: of all rows, and of the last ``MEMORY`` or so.
 
     In the memory of all rows each counts alike. In the recent one older rows fade. They are the same until more than
     ``MEMORY`` rows were seen. ``forget_if`` lets the recent memory take the place of all: the data have moved.
 
     Args:
+        columns: How many columns c.
         **statistics: A tensor for each, the two memories along its first axis.
 
     Attributes:
+        origin: What the columns are measured from, (c,): the median of the first rows.
+        unit: The units in which statistics are kept, (c,): the spread of the first rows.
         rows: How many rows count, (2,): ``ALL``, then ``RECENT``.
         noise: The sum of the squared weights of all rows, (2,): one over the effective number of rows.
         outliers: How many rows had an entry that was clipped, or were left out.
     """
 
+    origin: Tensor
+    unit: Tensor
     rows: Tensor
     noise: Tensor
     outliers: Tensor
     counts = Remembered("counted")  # rows that were seen, and those of them since the last look
 
-    def __init__(self, **statistics: Tensor) -> None:
+    def __init__(self, columns: int, **statistics: Tensor) -> None:
         super().__init__()
         self.statistics = (*statistics, "rows", "noise")
-        pair = torch.zeros(2, dtype=torch.double)
-        for name, value in (*statistics.items(), ("rows", pair), ("noise", pair + 1), ("outliers", pair.sum())):
+        pair, each = torch.zeros(2, dtype=torch.double), torch.zeros(columns, dtype=torch.double)
+        own = {"origin": each, "unit": each + 1, "rows": pair, "noise": pair + 1, "outliers": pair.sum()}
+        for name, value in (statistics | own).items():
             self.register_buffer(name, value)
         self.register_buffer("counted", torch.zeros(2, dtype=torch.long))
-        self.reset()
 
-    def reset(self) -> None:
+    def forget(self) -> None:
         """Forget all rows."""
         self.rows, self.noise = torch.zeros_like(self.rows), torch.ones_like(self.noise)
         self.outliers, self.counts = torch.zeros_like(self.outliers), [0, 0]
@@ -125,6 +125,25 @@ class Running(nn.Module):
     def seen(self) -> int:
         """How many rows came."""
         return int(self.counts[0])
+
+    def observe(self, x: Tensor) -> None:
+        """Take the rows of x (N, c) into both memories; those that are not finite are left out."""
+        x = x.detach().double()
+        finite = torch.isfinite(x).all(1, keepdim=True)
+        n = finite.sum()
+        if not self.seen:
+            if not bool(n):
+                return  # nothing to start from
+            self._start(torch.where(finite, x, torch.nan))
+        self._take((x - self.origin) / self.unit, finite, n)
+
+    @abstractmethod
+    def _start(self, x: Tensor) -> None:
+        """Set origin and units from the first rows (N, c), NaN where there is none."""
+
+    @abstractmethod
+    def _take(self, w: Tensor, finite: Tensor, n: Tensor) -> None:
+        """Take the n finite rows (N, 1) of w (N, c), in units."""
 
     def due(self) -> bool:
         """Whether enough rows came since the last time this was true for what follows from them to change."""
@@ -144,7 +163,7 @@ class Running(nn.Module):
             setattr(self, name, torch.where(when, value[RECENT], value))
         return when
 
-    def _take(self, came: int, n: Tensor, outliers: Tensor) -> Tensor:
+    def _count(self, came: int, n: Tensor, outliers: Tensor) -> Tensor:
         """Count n of the rows that came; return the part (2,) of each memory that they are."""
         rows = self.rows + n
         rows = rows.minimum(rows.new_tensor([math.inf, MEMORY])) if self.seen else rows
@@ -172,34 +191,27 @@ class Moments(Running):
         full: Whether all covariances are kept, or the variances alone.
 
     Attributes:
-        origin: What the columns are measured from, (c,): the median of the first rows.
-        unit: The units of means and covariances, (c,): the spread of the first rows.
         means: In units, (2, c).
         covariances: In units, (2, c, c), or variances (2, c).
 
-    Example:
+    Examples:
         >>> moments = Moments(1)
         >>> moments.observe(torch.tensor([[1.0], [3.0]]))
         >>> moments.mean(ALL), (1 / moments.noise[ALL]).item()
         (tensor([2.], dtype=torch.float64), 2.0)
     """
 
-    origin: Tensor
-    unit: Tensor
     means: Tensor
     covariances: Tensor
 
     def __init__(self, columns: int, full: bool = True) -> None:
-        zeros = torch.zeros(columns, dtype=torch.double)
-        one = torch.eye(columns, dtype=torch.double) if full else zeros + 1
-        super().__init__(means=zeros.repeat(2, 1), covariances=one.repeat(2, *[1] * one.dim()))
-        self.columns, self.full = columns, full
-        self.register_buffer("origin", zeros)
-        self.register_buffer("unit", zeros + 1)
+        means = torch.zeros(2, columns, dtype=torch.double)
+        super().__init__(columns, means=means, covariances=torch.diag_embed(means + 1) if full else means + 1)
+        self.full = full
 
-    def reset(self) -> None:
-        """Forget all rows."""
-        super().reset()
+    @override
+    def forget(self) -> None:
+        super().forget()
         self.means = torch.zeros_like(self.means)
 
     def mean(self, memory: int) -> Tensor:
@@ -212,24 +224,21 @@ class Moments(Running):
         floor = torch.finfo(torch.double).eps * (1 + self.means[memory].square())
         return self.unit * torch.where(variance > floor, variance, torch.ones_like(variance)).sqrt()
 
-    def observe(self, x: Tensor) -> None:
-        """Take the rows of x (N, c) into both memories."""
-        x = x.detach().double()
-        finite = torch.isfinite(x).all(1, keepdim=True)
-        n = finite.sum()
-        if not self.seen:
-            if not bool(n):
-                return  # nothing to start from
-            self.origin, self.unit = _robust_scale(torch.where(finite, x, torch.nan))
-        w, far = self._clipped(torch.where(finite, (x - self.origin) / self.unit, self.means[RECENT]))
-        step, part = self._take(len(x), n, (far | ~finite.squeeze(1)).sum()), finite / n.clamp_min(1)  # 2, and N 1
+    @override
+    def _start(self, x: Tensor) -> None:
+        self.origin, self.unit = _robust_scale(x)
+
+    @override
+    def _take(self, w: Tensor, finite: Tensor, n: Tensor) -> None:
+        w, far = self._clipped(torch.where(finite, w, self.means[RECENT]))
+        step, part = self._count(len(w), n, (far | ~finite.squeeze(1)).sum()), finite / n.clamp_min(1)  # 2, and N 1
         mean = (part * w).sum(0)
         gap, centred = torch.where(n > 0, mean - self.means, 0.0), w - mean  # 2 c, and N c
-        weight = step.view(2, *[1] * (self.covariances.dim() - 1))
         if self.full:
             own, between = (part * centred).T @ centred, gap[:, :, None] * gap[:, None, :]
         else:
             own, between = (part * centred * centred).sum(0), gap.square()
+        weight = step.view(2, *[1] * own.dim())
         own = torch.where(n > 0, own, self.covariances)
         self.covariances = torch.lerp(self.covariances, own, weight) + weight * (1 - weight) * between
         self.means = self.means + step[:, None] * gap
@@ -258,13 +267,13 @@ class Quantiles(Running):
     batch blurs what is narrower than its rows are apart. So rows are counted as well: how many are below each of a
     number of knots, which were put at quantiles when enough rows had come, and are again when the data have moved.
 
+    The unit of a column that is constant at first is its own size, at least one.
+
     Args:
         columns: How many columns c.
         normal: The points of the normal scale, (Q,).
 
     Attributes:
-        origin: What the columns are measured from, (c, 1): the median of the first rows.
-        unit: The units, (c, 1): the spread of the first rows; for a constant column its own size, at least one.
         values: In units, the inverse hyperbolic sine of the quantiles, (2, c, Q).
         knots: In units, (c, Q).
         below: The part of the rows below each knot, (c, Q), of so many ``counted_rows`` (c, 1).
@@ -272,8 +281,6 @@ class Quantiles(Running):
     """
 
     normal: Tensor
-    origin: Tensor
-    unit: Tensor
     values: Tensor
     knots: Tensor
     below: Tensor
@@ -281,18 +288,21 @@ class Quantiles(Running):
     placed: Tensor
 
     def __init__(self, columns: int, normal: Tensor) -> None:
-        super().__init__(values=normal.double().asinh().repeat(2, columns, 1))
-        self.register_buffer("normal", normal.double(), persistent=False)
-        self.register_buffer("origin", torch.zeros(columns, 1, dtype=torch.double))
-        self.register_buffer("unit", torch.ones(columns, 1, dtype=torch.double))
-        self.register_buffer("knots", normal.double().repeat(columns, 1))
+        normal = normal.double()
+        super().__init__(columns, values=normal.asinh().repeat(2, columns, 1))
+        self.register_buffer("normal", normal, persistent=False)
+        self.register_buffer("knots", normal.repeat(columns, 1))
         self.register_buffer("below", torch.special.ndtr(self.knots))
         self.register_buffer("counted_rows", torch.zeros(columns, 1, dtype=torch.double))
         self.register_buffer("placed", torch.zeros((), dtype=torch.double))
 
     def of_batches(self, memory: int) -> Tensor:
         """Averaged quantiles (c, Q) of batches in units of the data."""
-        return self.origin + self.unit * self.values[memory].sinh()
+        return self.in_data(self.values[memory].sinh())
+
+    def in_data(self, w: Tensor) -> Tensor:
+        """Numbers (c, Q) in units of the data."""
+        return self.origin[:, None] + self.unit[:, None] * w
 
     def levels(self) -> Tensor:
         """Where the knots are on the normal scale, (c, Q); at least half a row is beyond the outermost."""
@@ -315,27 +325,35 @@ class Quantiles(Running):
         self.counted_rows = torch.where(when, torch.as_tensor(rows).to(self.rows), self.counted_rows)
         self.placed = torch.where(when, self.rows[ALL], self.placed)
 
-    def observe(self, x: Tensor) -> None:
-        """Take the rows of x (N, c) into both memories."""
-        x = x.detach().double()
-        finite = torch.isfinite(x).all(1)
-        n, x = finite.sum(), torch.where(finite[:, None], x, torch.nan).T  # c N
-        if not self.seen:
-            if not bool(n):
-                return  # nothing to start from
-            self._start(x)
+    @override
+    def _start(self, x: Tensor) -> None:
+        self.origin, self.unit = _robust_scale(x)
+        still = torch.nan_to_num((x - self.origin).abs()).amax(0) == 0
+        self.unit = torch.where(still, self.origin.abs().clamp_min(1.0), self.unit)
+        self.values = self.normal.asinh().expand_as(self.values)
+
+    @override
+    def _take(self, w: Tensor, finite: Tensor, n: Tensor) -> None:
         low, middle, high = self.values[RECENT, :, [0, len(self.normal) // 2, -1]].sinh().split(1, 1)
         reach = (high - low) * (FAR if not self.seen else FAR**2) / (self.normal[-1] - self.normal[0])
-        w = (x - self.origin) / self.unit  # data that have jumped are to be followed
+        w = torch.where(finite, w, torch.nan).T  # c N; data that have jumped are to be followed
         near = w.clamp(middle - reach, middle + reach)
         ordered = near.sort(1).values.contiguous()  # NaN last
-        batch = _quantiles(ordered, n, self.normal)
+        batch = self._of_ordered(ordered, n)
         told = (batch[:, -1:] > batch[:, :1]) & (n > 1)  # a column that stands still in a batch says nothing
-        self._count(ordered, torch.where(told, n, 0))
-        step = self._take(x.shape[1], n, (near != w).any(0).sum())  # NaN is not equal to itself
+        self._count_below(ordered, torch.where(told, n, 0))
+        step = self._count(w.shape[1], n, (near != w).any(0).sum())  # NaN is not equal to itself
         self.values = torch.where(told, torch.lerp(self.values, batch.asinh(), step[:, None, None]), self.values)
 
-    def _count(self, ordered: Tensor, n: Tensor) -> None:
+    def _of_ordered(self, ordered: Tensor, n: Tensor) -> Tensor:
+        """Quantiles (c, Q) of the first n in every row of ordered numbers (c, N)."""
+        last = (n - 1).clamp_min(0)
+        place = (torch.special.ndtr(self.normal) * n - 0.5).clamp_min(0).minimum(last.double())  # Q
+        below = place.long().minimum((n - 2).clamp_min(0))
+        above = (below + 1).minimum(last)
+        return torch.nan_to_num(torch.lerp(ordered[:, below], ordered[:, above], place - below))
+
+    def _count_below(self, ordered: Tensor, n: Tensor) -> None:
         """Count numbers (c, N) below the knots, n (c, 1) of every column; one that is at a knot is half below it."""
         ordered = torch.where(ordered.isnan(), math.inf, ordered)
         sides = (torch.searchsorted(ordered, self.knots, right=right) for right in (False, True))
@@ -343,24 +361,27 @@ class Quantiles(Running):
         self.counted_rows = self.counted_rows + n
         self.below = torch.lerp(self.below, below, n / self.counted_rows.clamp_min(1))
 
-    def _start(self, x: Tensor) -> None:
-        median, unit = (part.unsqueeze(1) for part in _robust_scale(x.T))
-        still = torch.nan_to_num((x - median).abs()).amax(1, keepdim=True) == 0
-        self.origin, self.unit = median, torch.where(still, median.abs().clamp_min(1.0), unit)
-        self.values = self.normal.asinh().expand_as(self.values)
-
 
 def normal_gain(ratio: Tensor, off: Tensor) -> Tensor:
     """What normal columns gain, in nats per row, by a variance ``ratio`` times as large and a mean moved by ``off``."""
     return 0.5 * (ratio + off - 1 - ratio.log()).sum()
 
 
+def forget(module: nn.Module) -> None:
+    """Let all statistics inside a module forget the rows that they have seen."""
+    for part in _statistics(module):
+        part.forget()
+
+
 def count_outliers(module: nn.Module, rows: Tensor | int = 0) -> int:
     """Return how many rows the statistics inside a module left out or clipped, after so many more."""
-    statistics = [part for part in module.modules() if "outliers" in part._buffers]
-    for part in statistics:
-        part._buffers["outliers"] = part.outliers + rows  # type: ignore[assignment, operator]
-    return max((int(part.outliers) for part in statistics), default=0)  # type: ignore[arg-type]
+    for part in _statistics(module):
+        part.outliers = part.outliers + rows
+    return max((int(part.outliers) for part in _statistics(module)), default=0)
+
+
+def _statistics(module: nn.Module) -> list[Running]:
+    return [part for part in module.modules() if isinstance(part, Running)]
 
 
 class Affine(Transform):
@@ -381,16 +402,12 @@ class Affine(Transform):
         self.register_buffer("shift", torch.zeros(dim))
         self.register_buffer("log_det", torch.zeros(()))
 
-    def reset(self) -> None:
-        """Forget all rows that were seen."""
-        self.moments.reset()
-
 
 @final
 class Standardize(Affine):
     r"""Centre and scale every column: $u = (x - \mu) / \sigma$.
 
-    Example:
+    Examples:
         >>> x = torch.tensor([[1.0], [3.0]])
         >>> u, log_det = Standardize(1).initialize(x)(x)
         >>> u.flatten(), log_det
@@ -404,16 +421,16 @@ class Standardize(Affine):
         self.moments = Moments(dim, full=False)
         self.register_buffer("scale", torch.ones(dim))
 
+    @override
     def forward(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Map x (N, dim); the log-determinant is minus the sum of the log-scales."""
         return (x - self.shift.to(x.dtype)) / self.scale.to(x.dtype), self.log_det.to(x.dtype)
 
+    @override
     def inverse(self, u: Tensor, given: Tensor | None = None) -> Tensor:
-        """Map u (N, dim) back."""
         return u * self.scale.to(u.dtype) + self.shift.to(u.dtype)
 
+    @override
     def observe(self, x: Tensor, given: Tensor | None = None) -> None:
-        """Follow mean and variance of the rows of x (N, dim)."""
         moments = self.moments
         moments.observe(x)
         if not moments.due():
@@ -436,9 +453,9 @@ class Regression(Affine):
 
     Args:
         dim: Number of columns of x.
-        features: Number of features of the condition; 0 for whitening alone.
+        features: Number of features of the condition; 0 for whitening alone, $u = L\,(x - \mu)$.
 
-    Example:
+    Examples:
         >>> phi, noise = torch.randn(2, 5000, 2, generator=torch.Generator().manual_seed(0))
         >>> x = phi.cumsum(1) + noise
         >>> u, log_det = Regression(2, features=2).initialize(x, phi)(x, phi)
@@ -460,11 +477,9 @@ class Regression(Affine):
         self.register_buffer("alone", torch.cat([torch.zeros(1, dim), torch.eye(dim)]))  # b and L without the condition
         self.register_buffer("left", torch.eye(dim))  # factor of the covariance that the condition leaves of x whitened
 
+    @override
     def forward(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Map x (N, dim) given features (N, features); the log-determinant is that of L."""
-        return (x - self._expected(x, given, self.shift, self.slope)) @ self.factor.to(x.dtype).T, self.log_det.to(
-            x.dtype
-        )
+        return (x - self._expected(x, given)) @ self.factor.to(x.dtype).T, self.log_det.to(x.dtype)
 
     def both(self, x: Tensor, given: Tensor, turn: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
         """Map x (N, dim) given features, and without them: u and the logs of the slopes (dim,) of each.
@@ -476,52 +491,51 @@ class Regression(Affine):
         axes = whiten.T @ turn
         upper = torch.linalg.qr(self.left.to(x.dtype).T @ turn).R  # stays exact where the condition tells nearly all
         chol = (upper * upper.diagonal().sign()[:, None]).T
-        rest = (x - self._expected(x, given, self.shift, self.slope)) @ axes
+        rest = (x - self._expected(x, given)) @ axes
         u = torch.linalg.solve_triangular(chol, rest.T, upper=False).T
         log_slopes = (whiten.diagonal().log().sum() / self.dim).expand(self.dim)  # a rotation has none of its own
         return (u, log_slopes - chol.diagonal().log()), ((x - shift) @ axes, log_slopes)
 
+    @override
     def inverse(self, u: Tensor, given: Tensor | None = None) -> Tensor:
-        """Map u (N, dim) back, given as many rows of the features."""
-        x = torch.linalg.solve_triangular(self.factor.to(u.dtype).T, u, upper=True, left=False)
-        return x + self._expected(u, given, self.shift, self.slope)
+        wide = u if u.dtype.itemsize >= 4 else u.float()  # torch solves nothing in half precision
+        x = torch.linalg.solve_triangular(self.factor.to(wide.dtype).T, wide, upper=True, left=False)
+        return (x + self._expected(wide, given)).to(u.dtype)
 
+    @override
     def observe(self, x: Tensor, given: Tensor | None = None) -> None:
-        """Follow the second moments of the rows of x (N, dim) and of the features (N, features)."""
         moments = self.moments
         moments.observe(torch.cat([given.to(x.dtype), x], 1) if self.features and given is not None else x)
         if not moments.due():
             return
         moments.forget_if(self._loss() - self._least_loss(), self.dim * (self.features + 1 + (self.dim + 1) / 2))
-        shift, slope, factor, log_det = self._solved()
-        self.shift, self.slope = shift.to(self.shift), slope.to(self.slope)
-        self.factor, self.log_det = factor.to(self.factor).contiguous(), log_det.to(self.log_det)
-        f = self.features
-        alone, _ = precision_factor(moments.covariances[ALL, f:, f:], 1 / moments.noise[ALL])
-        alone = alone / moments.unit[f:]
-        back = alone @ _inverse(factor)
-        self.left, self.alone = (part.to(self.left) for part in (back, torch.cat([moments.mean(ALL)[None, f:], alone])))
+        self._solve()
 
-    def _expected(self, like: Tensor, given: Tensor | None, shift: Tensor, slope: Tensor) -> Tensor:
-        shift = shift.to(like.dtype)
+    def _expected(self, like: Tensor, given: Tensor | None) -> Tensor:
+        """What x (N, dim), or its mean (dim,), is expected to be, in the precision of a tensor."""
+        shift = self.shift.to(like.dtype)
         if given is None or not self.features:
             return shift
-        return torch.addmm(shift, given.to(like.dtype), slope.to(like.dtype))
+        return torch.addmm(shift, given.to(like.dtype), self.slope.to(like.dtype))
 
-    def _solved(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Shift, slope, factor and log-determinant of the map, in units of the data."""
+    def _solve(self) -> None:
+        """Set the map, in units of the data, and that of x alone."""
         f, moments = self.features, self.moments
-        S, rows = moments.covariances[ALL], 1 / moments.noise[ALL]
+        S, rows, unit, mean = moments.covariances[ALL], 1 / moments.noise[ALL], moments.unit, moments.mean(ALL)
         slope, rest = S[:f, f:], S[f:, f:]
+        alone = precision_factor(rest, rows)[0] / unit[f:]
         if f:
             of_features, of_x = precision_factor(S[:f, :f], None)[0], precision_factor(rest, None)[0]
             U, s, Vh = torch.linalg.svd(torch.nan_to_num(of_features @ slope @ of_x.T), full_matrices=False)
             told = shrink_correlations(s, f, self.dim, rows)[:, None] * Vh @ _inverse(of_x).T  # to x in units
             slope, rest = of_features.T @ U @ told, rest - told.T @ told
         factor, log_det = precision_factor(rest, rows)
-        unit, mean = moments.unit, moments.mean(ALL)
-        slope = slope * unit[f:] / unit[:f, None]
-        return mean[f:] - mean[:f] @ slope, slope, factor / unit[f:], log_det - unit[f:].log().sum()
+        slope, factor = slope * unit[f:] / unit[:f, None], factor / unit[f:]
+        maps = {"shift": mean[f:] - mean[:f] @ slope, "slope": slope, "factor": factor.contiguous()}
+        maps |= {"log_det": log_det - unit[f:].log().sum(), "left": alone @ _inverse(factor)}
+        maps["alone"] = torch.cat([mean[None, f:], alone])
+        for name, value in maps.items():
+            setattr(self, name, value.to(getattr(self, name)))
 
     def _loss(self) -> Tensor:
         """Mean of minus the log-density of the recent rows, u standard normal, less its constant."""
@@ -538,18 +552,6 @@ class Regression(Affine):
         return 0.5 * self.dim - log_det + self.moments.unit[f:].log().sum()
 
 
-def Whiten(dim: int) -> Regression:  # noqa: N802  # a kind of transform to its caller
-    r"""Make a map that removes correlations: $u = L\,(x - \mu)$ with $L \Sigma L^\top = I$.
-
-    Example:
-        >>> x = torch.randn(1000, 2, generator=torch.Generator().manual_seed(0)).cumsum(1)
-        >>> u, log_det = Whiten(2).initialize(x)(x)
-        >>> bool((u.T.cov() - torch.eye(2)).abs().max() < 0.01)
-        True
-    """
-    return Regression(dim)
-
-
 @final
 class RankNormal(Transform):
     r"""Map every column to a standard normal by its running quantiles: $u = \Phi^{-1}(F(x))$, piecewise linear.
@@ -563,7 +565,7 @@ class RankNormal(Transform):
         knots: Number of knots; 105 are 0.05 standard deviations apart.
         reach: Where the outermost knots are, in standard deviations; 2.6 is what a batch of 128 still shows.
 
-    Example:
+    Examples:
         >>> x = torch.randn(5000, 1, generator=torch.Generator().manual_seed(0)) ** 3
         >>> u, _ = RankNormal(1).initialize(x)(x)
         >>> bool((u.std() - 1).abs() < 0.05)
@@ -579,40 +581,30 @@ class RankNormal(Transform):
     def __init__(self, dim: int, knots: int = 105, reach: float = 2.6) -> None:
         super().__init__(dim)
         self.register_buffer("normal", torch.linspace(-reach, reach, knots))
-        self.register_buffer("quantiles", self.normal.repeat(dim, 1))  # dim Q
-        self.register_buffer("knots", self.normal.repeat(dim, 1))  # dim Q
-        self.register_buffer("levels", self.normal.repeat(dim, 1))  # where the map leads there
+        for name in ("quantiles", "knots", "levels"):  # dim Q; levels are where the map leads the knots
+            self.register_buffer(name, self.normal.repeat(dim, 1))
         edges = torch.special.ndtr((self.normal[1:] + self.normal[:-1]) / 2)
         weights = torch.cat([torch.zeros(1), edges, torch.ones(1)]).diff()
         self.register_buffer("weights", weights, persistent=False)  # part of the rows that a knot stands for
         self.running = Quantiles(dim, self.normal)
 
-    def reset(self) -> None:
-        """Forget all rows that were seen."""
-        self.running.reset()
-
+    @override
     def forward(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Map x (N, dim); the log-determinant (N,) is the sum of the log-slopes."""
-        u, log_slopes = self.map(x)
-        return u, log_slopes.sum(1)
+        u, log_slopes = self.map(x if x.dtype.itemsize >= 4 else x.float())  # knots may be closer than half precision
+        return u.to(x.dtype), log_slopes.sum(1).to(x.dtype)
 
     def map(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Map x (N, dim) to u; also return the log-slopes (N, dim)."""
         return _through(x, self.knots, self.levels)
 
+    @override
     def inverse(self, u: Tensor, given: Tensor | None = None) -> Tensor:
-        """Map u (N, dim) back."""
-        columns, knots, levels = u.t().contiguous(), self.knots.to(u.dtype), self.levels.to(u.dtype)
-        left = torch.searchsorted(levels[:, 1:-1].contiguous(), columns.detach())
-        widths = knots.diff() / levels.diff()
-        bases = knots[:, :-1] - levels[:, :-1] * widths
-        inside = torch.minimum(torch.maximum(columns, levels[:, :1]), levels[:, -1:])
-        low, high = _end_slopes(knots, levels)
-        beyond = (columns - inside).sinh() / torch.where(columns < inside, low, high)
-        return (torch.addcmul(bases.gather(1, left), inside, widths.gather(1, left)) + beyond).t()
+        knots, levels = self.knots.to(u.dtype), self.levels.to(u.dtype)
+        x, _, beyond = _along_lines(u.t().contiguous(), levels, knots)
+        return (x + beyond.sinh() / torch.where(beyond < 0, *_end_slopes(knots, levels))).t()
 
+    @override
     def observe(self, x: Tensor, given: Tensor | None = None) -> None:
-        """Follow the quantiles of the rows of x (N, dim)."""
         running = self.running
         running.observe(x)
         seen, pending = running.counts
@@ -623,11 +615,9 @@ class RankNormal(Transform):
         if first or seen < 4 * ENOUGH:
             grown = (running.rows[ALL] >= 2 * running.placed) & (running.placed < ENOUGH)
             running.place(torch.ones_like(grown) if first else grown, running.rows[ALL], known=not first)
-        gap = running.unit * (self.normal[1] - self.normal[0])  # rounded ones may coincide again
-        knots = running.origin + running.unit * running.knots
-        self.quantiles, self.knots = (
-            _apart(x.to(self.knots), gap.to(self.knots)) for x in (running.of_batches(ALL), knots)
-        )
+        gap = (running.unit[:, None] * (self.normal[1] - self.normal[0])).to(self.knots)
+        both = running.of_batches(ALL), running.in_data(running.knots)
+        self.quantiles, self.knots = (_apart(x.to(self.knots), gap) for x in both)  # rounded ones may coincide again
         self.levels = running.levels().to(self.levels)
 
     def standardize(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -651,7 +641,7 @@ class RankNormal(Transform):
 
     def _change(self) -> Tensor:
         """What recent rows gain by means and variances of their own where the map leads, columns taken apart."""
-        every = _apart(self.running.of_batches(ALL), self.running.unit)
+        every = _apart(self.running.of_batches(ALL), self.running.unit[:, None])
         u = _through(self.running.of_batches(RECENT).T, every, self.normal.to(every).expand_as(every))[0]
         mean, scale = self.moments(u.clamp(self.normal[0], self.normal[-1]).T)  # batches do not show what is beyond
         return normal_gain(scale.square(), mean.square())
@@ -667,7 +657,7 @@ class Features(nn.Module):
         dim: Number of columns g of the condition.
         ranks: Whether the columns come in both forms, 2 g features, or standardised alone.
 
-    Example:
+    Examples:
         >>> Features(3)(torch.zeros(5, 3)).shape
         torch.Size([5, 6])
     """
@@ -689,10 +679,6 @@ class Features(nn.Module):
         """Follow the rows of x (N, g)."""
         self.map.observe(x)
 
-    def reset(self) -> None:
-        """Forget all rows that were seen."""
-        self.map.reset()
-
 
 def precision_factor(covariance: Tensor, rows: Tensor | float | None) -> tuple[Tensor, Tensor]:
     r"""Return the lower-triangular L with $L \Sigma L^\top = I$ for a covariance (d, d), and its log-determinant.
@@ -701,7 +687,7 @@ def precision_factor(covariance: Tensor, rows: Tensor | float | None) -> tuple[T
     as far as the number of rows suggests (``shrunk``; ``None`` where they are exact), and in any case by the rounding
     error of the computation.
 
-    Example:
+    Examples:
         >>> L, log_det = precision_factor(torch.tensor([[4.0, 0.0], [0.0, 1.0]]), None)
         >>> L, round(log_det.item(), 4)
         (tensor([[0.5000, 0.0000],
@@ -736,7 +722,7 @@ def shrink_correlations(s: Tensor, features: int, dim: int, rows: Tensor | float
     $1 + \sqrt\beta$: the least squared error for such a matrix (Gavish & Donoho, 2017). The noise of a correlation s is
     smaller by $1 - s^2$, and so is what is taken away.
 
-    Example:
+    Examples:
         >>> shrink_correlations(torch.tensor([0.9, 0.01]), 10, 10, 1000.0)
         tensor([0.8957, 0.0000])
     """
@@ -767,29 +753,22 @@ def _robust_scale(x: Tensor) -> tuple[Tensor, Tensor]:
     return median, unit
 
 
-def _quantiles(ordered: Tensor, n: Tensor, normal: Tensor) -> Tensor:
-    """Quantiles (c, Q) at levels of the normal scale of the first n in every row of ordered numbers (c, N)."""
-    place = (torch.special.ndtr(normal) * n - 0.5).clamp_min(0)
-    place = place.minimum((n - 1).clamp_min(0).to(place))  # Q
-    below = place.long().minimum((n - 2).clamp_min(0))
-    above = (below + 1).minimum((n - 1).clamp_min(0))
-    return torch.nan_to_num(torch.lerp(ordered[:, below], ordered[:, above], place - below))
-
-
 def _through(x: Tensor, knots: Tensor, levels: Tensor) -> tuple[Tensor, Tensor]:
     """Map x (N, dim) by lines through knots and levels (dim, Q), and beyond them by logarithms: u, and log-slopes."""
-    columns, knots, levels = x.t().contiguous(), knots.to(x.dtype), levels.to(x.dtype)
-    left = torch.searchsorted(knots[:, 1:-1].contiguous(), columns.detach())  # dim N
-    slopes = levels.diff() / knots.diff()
-    bases = levels[:, :-1] - knots[:, :-1] * slopes
-    slope = slopes.gather(1, left)
-    inside = torch.minimum(torch.maximum(columns, knots[:, :1]), knots[:, -1:])
-    low, high = _end_slopes(knots, levels)
-    end = torch.where(columns < knots[:, :1], low, high)
-    beyond = (columns - inside) * end
-    u = torch.addcmul(bases.gather(1, left), inside, slope) + beyond.asinh()
-    slope = torch.where(inside == columns, slope, end)
-    return u.t(), (slope / torch.hypot(torch.ones_like(beyond), beyond)).log().t()
+    knots, levels = knots.to(x.dtype), levels.to(x.dtype)
+    u, slope, beyond = _along_lines(x.t().contiguous(), knots, levels)
+    end = torch.where(beyond < 0, *_end_slopes(knots, levels))
+    slope, beyond = torch.where(beyond == 0, slope, end), beyond * end
+    return (u + beyond.asinh()).t(), (slope / torch.hypot(torch.ones_like(beyond), beyond)).log().t()
+
+
+def _along_lines(x: Tensor, knots: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Lines through knots and values (dim, Q) at x (dim, N): values, slopes, and how far x is beyond the knots."""
+    left = torch.searchsorted(knots[:, 1:-1].contiguous(), x.detach())
+    slopes = values.diff() / knots.diff()
+    bases = values[:, :-1] - knots[:, :-1] * slopes
+    slope, inside = slopes.gather(1, left), torch.minimum(torch.maximum(x, knots[:, :1]), knots[:, -1:])
+    return torch.addcmul(bases.gather(1, left), inside, slope), slope, x - inside
 
 
 def _end_slopes(knots: Tensor, levels: Tensor) -> tuple[Tensor, Tensor]:

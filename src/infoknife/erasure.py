@@ -150,7 +150,7 @@ class LEACE(Erasure):
     once fitted, gives the same when applied twice, and commutes with invertible affine maps of z. At most k directions
     are lost for k columns of numbers, and k - 1 for k classes.
 
-    Example:
+    Examples:
         >>> s = torch.arange(1000) % 2
         >>> z = torch.randn(1000, 3, generator=torch.Generator().manual_seed(0)) + s[:, None]
         >>> erase = LEACE().fit(z, s)
@@ -208,7 +208,7 @@ class QuadraticErasure(Erasure):
     in which they differ, which for real features is all of them. And as the map depends on s, z' may tell more about s
     than z did to a predictor that looks at more than two moments. Measure it.
 
-    Example:
+    Examples:
         >>> s = torch.arange(1000) % 2
         >>> z = torch.randn(1000, 3, generator=torch.Generator().manual_seed(0)) * (1 + s[:, None])
         >>> erased = QuadraticErasure().fit(z, s)(z, s)
@@ -262,7 +262,7 @@ class QuadraticErasure(Erasure):
 def whitening(covariance: Tensor, mean: Tensor) -> tuple[Tensor, Tensor]:
     r"""Return $W^+$ (d, r) and W (r, d) with $W \Sigma W^\top = I$, for a covariance (d, d) of rank r.
 
-    Example:
+    Examples:
         >>> back, whiten = whitening(torch.tensor([[4.0, 0.0], [0.0, 0.0]]), torch.ones(2))
         >>> (whiten @ back).tolist(), back.abs().tolist()
         ([[1.0]], [[2.0], [0.0]])
@@ -279,7 +279,7 @@ def barycentre(covariances: Tensor, shares: Tensor) -> Tensor:
 
     By the fixed-point iteration of Álvarez-Esteban et al. (2016), from the mean.
 
-    Example:
+    Examples:
         >>> barycentre(torch.tensor([[[1.0]], [[9.0]]]), torch.tensor([0.5, 0.5]))  # standard deviations: 1, 3
         tensor([[4.]])
     """

@@ -1,18 +1,18 @@
 r"""Read CSV, TSV, Parquet, NPZ and NPY files as named columns: the only reader of tables.
 
-What is recognised is never guessed in silence: ``Column.note`` and ``File.notes`` say it.
+What is recognised is never guessed in silence: ``RawColumn.note`` and ``File.notes`` say it.
 
 - A column has integers, floats, booleans or dates if *all* its cells that are not missing are such; otherwise strings.
 - Numbers may have thousands separators, a decimal comma, a percent or currency sign, or parentheses for a minus.
 - ``1,234`` could be either: it is a thousand and more, unless ``decimal=","`` says otherwise, or other cells do
-  (``3,5``): those of the same column, or the first rows of a file whose separator is no comma.
-- Dates become days since the earliest of their column.
+  (``3,5``): those of the same column, or the first rows of a file whose separator is not a comma.
 - Text files have double quotes around cells with separators, quotes or line breaks, and backslashes are plain. One kind
   of TSV has escapes instead: if there are backslashes, each stands before a tab, a line break, a double quote or a
   backslash, and no double quote is without one, then a backslash makes the next character plain. pandas writes this
   with ``quoting=csv.QUOTE_NONE, escapechar="\\"``.
 
-Errors are one line that begins with the path and shows names of columns, but never a cell.
+Names of columns are safe to show on a terminal. Errors are one line that begins with the path and shows names of
+columns, but never a cell.
 """
 
 import codecs
@@ -28,7 +28,7 @@ import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -38,6 +38,7 @@ from typing import IO, Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npz", ".npy")
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -45,30 +46,42 @@ LIMIT = 4 << 30  # bytes that a file may have when unpacked
 RATIO, SMALL = 200, 64 << 20  # packed data may grow so many times, and to this size in any case; tables grow 3 to 50
 BLOCK, HEAD = 512, 1000  # rows that are text at once, and rows that are looked at first
 MAX_COLUMNS = 100_000  # of an array: beyond, its axes are in the wrong order
+MAX_LISTED = 20  # columns that an error lists
 
-Values = NDArray[Any]
-Mask = NDArray[np.bool_]
+Progress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
-    """One named column of a file.
+class RawColumn:
+    """A named column as it came in.
 
     Args:
-        name: What the file calls it.
-        values: Floats (dates are days), 64-bit integers, booleans, or strings as objects, (N,).
-        missing: True where the cell is missing, (N,); the value there is NaN, 0, False or "".
+        name: What the user calls it, safe to show.
+        data: Numbers, booleans, dates, durations, or objects for labels (N,).
+        missing: True where there is no value (N,).
         note: What was recognised, in one sentence that begins with the name; empty if there is nothing to say.
+        argument: The argument of a function that it is part of.
+        where: Returns the place of row 0, 1, ... as errors name it.
     """
 
     name: str
-    values: Values
-    missing: Mask
+    data: NDArray[Any]
+    missing: NDArray[np.bool_]
     note: str = ""
+    argument: str = ""
+    where: Callable[[int], str] = "row {}".format
 
-    def masked(self) -> np.ma.MaskedArray[Any, Any]:
-        """The values as an array that knows which are missing, as the measuring functions take it."""
-        return np.ma.masked_array(self.values, self.missing)
+    def __len__(self) -> int:
+        return len(self.data)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the values have an order and distances."""
+        return self.data.dtype.kind in "fiu"
+
+    def rows(self, kept: NDArray[Any]) -> "RawColumn":
+        """Return some of the rows."""
+        return replace(self, data=self.data[kept], missing=self.missing[kept])
 
 
 class File(ABC):
@@ -81,21 +94,49 @@ class File(ABC):
 
     def __init__(self, path: Path, limit: int) -> None:
         self.path, self.limit = path, limit
-        self.names: tuple[str, ...] = ()
         self.notes: tuple[str, ...] = ()
         self.groups: dict[str, tuple[str, ...]] = {}  # the columns of arrays with two axes
+        self._places: dict[str, Any] = {}  # where the columns are
+        self._progress: Progress | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names, safe to show."""
+        return tuple(self._places)
+
+    def read(self, names: Sequence[str], progress: Progress | None = None) -> dict[str, RawColumn]:
+        """Read these columns; ``progress`` is called with the part that is done, where that may take long."""
+        self._progress = progress
+        return self._read({name: self._places[name] for asked in names for name in self.find(asked)})
 
     @abstractmethod
-    def read(self, names: Sequence[str]) -> dict[str, Column]:
-        """Read these columns."""
+    def _read(self, places: dict[str, Any]) -> dict[str, RawColumn]:
+        """Read columns by their places."""
 
-    @abstractmethod
     def read_text(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Read these columns as strings, as they stand in the file; what is missing is empty."""
+        return {name: _as_strings(column) for name, column in self.read(names).items()}
 
     def where(self, row: int) -> str:
-        """Return the place of row 0, 1, ... as errors tell it."""
+        """Return the place of row 0, 1, ... as errors name it."""
         return f"row {row + 1}"
+
+    def find(self, name: str) -> tuple[str, ...]:
+        """Return the column of this name, or all columns of the array with two axes that is called so.
+
+        Raises:
+            ValueError: There is none; the error lists what there is.
+        """
+        shown = printable(name)
+        if found := self.groups.get(shown) or ((shown,) if shown in self._places else ()):
+            return found
+        grouped = {column for columns in self.groups.values() for column in columns}
+        known = [*self.groups, *(column for column in self.names if column not in grouped)]
+        close = difflib.get_close_matches(shown, known, n=1)
+        hint = overlooked_separator(known[0]) if len(known) == 1 else f"did you mean '{close[0]}'?" if close else ""
+        listed = ", ".join(map(_quoted, known[:MAX_LISTED]))
+        more = f" and {len(known) - MAX_LISTED} more" if len(known) > MAX_LISTED else ""
+        raise self.fault(f"there is no column {_quoted(name)}; {hint}{' ' * bool(hint)}the columns are {listed}{more}")
 
     def fault(self, message: str) -> ValueError:
         """Return the error to raise: it begins with the path."""
@@ -110,17 +151,14 @@ class File(ABC):
             reason = isinstance(error, OSError) and error.errno and error.strerror
             raise self.fault(f"cannot be read: {reason.lower()}" if reason else message) from None
 
-    def _check_names(self) -> None:
-        if not self.names:
+    def _set_columns(self, pairs: Iterable[tuple[str, Any]]) -> None:
+        """Set the names and places of all columns."""
+        found = [(printable(name), place) for name, place in pairs]
+        if not found:
             raise self.fault("there are no columns in it; expected at least one")
-        if twice := [_quoted(name) for name, count in Counter(self.names).items() if count > 1]:
+        self._places = dict(found)
+        if twice := [_quoted(name) for name, count in Counter(name for name, _ in found).items() if count > 1]:
             raise self.fault(f"several columns are called {', '.join(twice[:5])}; give every column its own name")
-
-    def _check_asked(self, names: Sequence[str]) -> None:
-        known = set(self.names)
-        if unknown := [_quoted(name) for name in names if name not in known]:
-            listed = ", ".join(map(_quoted, self.names[:20])) + ", ..." * (len(self.names) > 20)
-            raise self.fault(f"there is no column {unknown[0]}; the columns are {listed}")
 
 
 def open_file(
@@ -139,25 +177,27 @@ def open_file(
         FileNotFoundError: It is not there.
         ValueError: It cannot be read.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "pay.csv"
         >>> _ = path.write_text('joined;pay\n2024-03-01;1.200,50 €\n2024-03-02;950,00 €\n')
         >>> file = open_file(path)
-        >>> file.notes, [(column.values.tolist(), column.note) for column in file.read(file.names).values()]
-        (('read as semicolon-separated with decimal commas',),
-         [([0.0, 1.0], 'joined: dates, as days since 2024-03-01'),
-          ([1200.5, 950.0], 'pay: numbers with thousands separators, decimal commas and the currency €')])
+        >>> file.notes
+        ('read as semicolon-separated with decimal commas',)
+        >>> pay = file.read(["pay"])["pay"]
+        >>> pay.data.tolist(), pay.note
+        ([1200.5, 950.0], 'pay: numbers with thousands separators, decimal commas and the currency €')
     """
     suffix = max((suffix for suffix in SUFFIXES if path.name.lower().endswith(suffix)), key=len, default=None)
-    if wrong := _wrong_path(path, suffix):
+    wrong = _wrong_path(path, suffix)
+    is_text = suffix not in (".parquet", ".npz", ".npy")
+    if not (wrong or is_text) and (sep, decimal, encoding) != (None, None, None):
+        wrong = "a separator, decimal mark or encoding is for CSV and TSV files alone; leave it out"
+    if wrong:
         raise ValueError(f"{printable(str(path))}: {wrong}")
-    if suffix in (".parquet", ".npz", ".npy"):
-        if (sep, decimal, encoding) != (None, None, None):
-            wrong = "a separator, decimal mark or encoding is for CSV and TSV files alone; leave it out"
-            raise ValueError(f"{printable(str(path))}: {wrong}")
-        return Parquet(path, limit) if suffix == ".parquet" else Arrays(path, limit)
-    return Text(path, limit, sep, decimal, encoding)
+    if is_text:
+        return Text(path, limit, sep, decimal, encoding)
+    return Parquet(path, limit) if suffix == ".parquet" else Arrays(path, limit)
 
 
 def _wrong_path(path: Path, suffix: str | None) -> str:
@@ -169,7 +209,7 @@ def _wrong_path(path: Path, suffix: str | None) -> str:
     except (OSError, ValueError) as error:
         return f"cannot be read: {(getattr(error, 'strerror', None) or str(error)).lower()}"
     if stat.S_ISDIR(mode):
-        return "is a folder; expected a file"
+        return "is a folder; expected a file, or a folder of Parquet files"
     if suffix is None:
         return f"has an unknown suffix; expected one of {' '.join(SUFFIXES)}"
     return "" if stat.S_ISREG(mode) else "is a pipe or a device; expected a file, which can be read twice"
@@ -189,11 +229,18 @@ _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\
 def printable(text: str) -> str:
     r"""Make a name or value from data safe to show: control characters and bidirectional marks become escapes.
 
-    Example:
+    Examples:
         >>> printable("naïve \x1b[31m\u202e"), printable("two\nlines")
         ('naïve \\x1b[31m\\u202e', 'two\\x0alines')
     """
     return _UNSAFE.sub(lambda found: (r"\x{:02x}" if found[0] < "\u0100" else r"\u{:04x}").format(ord(found[0])), text)
+
+
+def overlooked_separator(name: str) -> str:
+    """Ask whether a mark in the name of a single column is the separator; nothing if there is none."""
+    mark = next((mark for mark in SEPARATORS if mark in name), None)
+    word = "tab" if mark == "\t" else f"'{mark}'"
+    return "" if mark is None else f"is the {SEPARATORS[mark]} the separator (--sep {word})?"
 
 
 def _quoted(name: str) -> str:
@@ -201,8 +248,16 @@ def _quoted(name: str) -> str:
     return f"'{printable(name)}'" if len(name) <= 60 else f"(a name of {len(name)} characters)"
 
 
+def _as_strings(column: RawColumn) -> list[str]:
+    values = column.data.astype(str) if column.data.dtype.kind in "Mm" else column.data
+    return [
+        "" if gone or one != one else one if isinstance(one, str) else str(one)  # noqa: PLR0124  # NaN
+        for one, gone in zip(values.tolist(), column.missing.tolist(), strict=True)
+    ]
+
+
 def _allowed(packed: int, limit: int) -> int:
-    """The bytes that so many packed ones may unpack to: more is no table, but an attack."""
+    """The bytes that so many packed ones may unpack to: more is not a table, but an attack."""
     return min(limit, max(SMALL, RATIO * packed))
 
 
@@ -231,67 +286,63 @@ class Text(File):
         self._bytes = self._unpacked()
         self._encoding, text = self._decoded(encoding)
         self._escapes = _has_escapes(text)
-        self._underscores = text.find("_", text.find("\n")) >= 0  # Python reads 1_2 as a number, nobody else does
         usual = "\t" if ".tsv" in path.name.lower()[-7:] else ","
         self._sep = sep or self._found_separator(usual)
         head = [row for _, row in islice(self._numbered(), HEAD)]
         if not head:
             raise self.fault("is empty; expected a line with the columns' names, and rows below it")
         first = [cell.lstrip("\ufeff").strip() for cell in head[0]]
-        self._named = not all(_is_number(cell, ".") or _is_number(cell, ",") for cell in first)
-        self.names = tuple(cell if cell and self._named else str(i) for i, cell in enumerate(first))
+        self._named = not all(_is_number(cell) for cell in first)
         if self._named and len(head) == 1:
             raise self.fault("there is a header and no row below it; expected rows")
-        self._check_names()
+        self._set_columns((cell if cell and self._named else str(i), i) for i, cell in enumerate(first))
         self._decimal = decimal or self._found_decimal(head[self._named :])
-        self.notes += tuple(self._described(usual, sep, decimal))
+        commas = " with decimal commas" if self._decimal == "," and decimal is None else ""
+        if (sep is None and self._sep != usual) or commas:
+            self.notes += (f"read as {SEPARATORS.get(self._sep, repr(self._sep))}-separated{commas}",)
+        if len(first) == 1 and (hint := overlooked_separator(first[0])):
+            self.notes += (f"there is a single column; {hint}",)
 
-    def read(self, names: Sequence[str]) -> dict[str, Column]:
-        """Read these columns: as plain numbers in one pass, and what is something else in a second one."""
-        self._check_asked(names)
-        places = {name: self.names.index(name) for name in names}
-        parts: dict[str, list[Values] | None] = {name: [] for name in names}
-        rows = self._rows(exact=False)
+    @override
+    def _read(self, places: dict[str, int]) -> dict[str, RawColumn]:
+        """Plain numbers in one pass, and columns of anything else as a whole in a second one, to save memory."""
+        parts: dict[str, list[NDArray[Any]]] = {name: [] for name in places}
+        others: list[str] = []
+        rows = self._rows()
         while block := list(islice(rows, BLOCK)):
-            for name, part in parts.items():
-                if part is None:
-                    continue
-                place = places[name]
-                values = _plain_numbers([row[place] for row in block], self._decimal, self._underscores)
+            for name in [name for name in places if name not in others]:
+                values = _plain_numbers([row[places[name]] for row in block], (np.int64,), self._decimal)
                 if values is None:
-                    parts[name] = None
+                    others.append(name)
                 else:
-                    part.append(values)
-        rest = [name for name, part in parts.items() if part is None]
-        cells = self._cells(rest, exact=False) if rest else {}
-        return {name: self._column(name, part, cells.get(name, [])) for name, part in parts.items()}
+                    parts[name].append(values)
+        cells = self._cells({name: places[name] for name in others})
+        plain = {name: np.concatenate(part) for name, part in parts.items() if name not in others}
+        return {
+            name: recognized(name, [cell.strip() for cell in cells[name]], self._decimal, self.where)
+            if name in cells
+            else RawColumn(name, plain[name], np.zeros(len(plain[name]), bool), where=self.where)
+            for name in places
+        }
 
-    def _column(self, name: str, part: list[Values] | None, cells: list[str]) -> Column:
-        if part is None:
-            return recognized(name, [cell.strip() for cell in cells], self._decimal, self.where)
-        values = np.concatenate(part)
-        return Column(name, values, np.zeros(len(values), bool))
-
+    @override
     def read_text(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Read these columns as strings, with the spaces around them."""
-        self._check_asked(names)
-        return self._cells(names, exact=True)
+        return self._cells({name: self._places[name] for asked in names for name in self.find(asked)}, exact=True)
 
+    @override
     def where(self, row: int) -> str:
-        """Return the line on which row 0, 1, ... begins; looks it up in the file."""
-        return f"line {next(islice(self._numbered(), row + self._named, None))[0]}"
+        return f"line {next(islice(self._numbered(), row + self._named, None))[0]}"  # on which it begins
 
-    def _cells(self, names: Sequence[str], *, exact: bool) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {name: [] for name in names}
-        places = [(found[name].append, self.names.index(name)) for name in names]
-        for row in self._rows(exact=exact):
-            for append, place in places:
-                append(row[place])
+    def _cells(self, places: dict[str, int], *, exact: bool = False) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {name: [] for name in places}
+        for row in self._rows(exact=exact) if places else ():
+            for name, place in places.items():
+                found[name].append(row[place])
         return found
 
-    def _rows(self, *, exact: bool) -> Iterator[list[str]]:
+    def _rows(self, *, exact: bool = False) -> Iterator[list[str]]:
         """Yield the rows below the header, all with as many cells; exact ones have the spaces around cells."""
-        width = len(self.names)
+        width = len(self._places)
         for line, row in islice(self._numbered(exact=exact), self._named, None):
             if len(row) != width:
                 way = f"cells that contain a {SEPARATORS.get(self._sep, 'separator')} in double quotes"
@@ -321,7 +372,7 @@ class Text(File):
 
     def _unpacked(self) -> bytes:
         packed = self.path.name.lower().endswith(".gz")
-        message = "is no gzip file, or only a part of one. Copy it again"
+        message = "is not a gzip file, or only a part of one. Copy it again"
         with self._guarded(message, OSError, EOFError, zlib.error), self.path.open("rb") as raw:
             size = os.fstat(raw.fileno()).st_size
             most = _allowed(size, self.limit) if packed else self.limit
@@ -335,10 +386,9 @@ class Text(File):
         """Return the encoding in which all of the file can be read, and the text."""
         marks = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
         marked = next((name for mark, name in marks.items() if self._bytes.startswith(mark)), None)
+        guesses = [marked] if marked else ["utf-8", "cp1252"]
         if told is not None and (marked != "utf-8-sig" or told.lower().replace("-", "") != "utf8"):
             guesses = [told]
-        else:
-            guesses = [marked] if marked else ["utf-8", "cp1252"]
         wrong = ""
         for guess in guesses:
             try:
@@ -366,8 +416,7 @@ class Text(File):
             except ValueError:
                 continue
             if len({len(row) for row in rows}) == 1 and len(rows[0]) > 1:
-                cells = [cell.strip() for row in rows for cell in row]
-                found[sep] = len(rows[0]), sum(_is_number(cell, ".") or _is_number(cell, ",") for cell in cells)
+                found[sep] = len(rows[0]), sum(_is_number(cell.strip()) for row in rows for cell in row)
         return max(found, key=lambda sep: found[sep])
 
     def _found_decimal(self, rows: Sequence[Sequence[str]]) -> str:
@@ -381,28 +430,10 @@ class Text(File):
             sure |= set(read) if len(read) == 1 else set()
         return "," if sure == {","} else "."
 
-    def _described(self, usual: str, sep: str | None, decimal: str | None) -> Iterator[str]:
-        commas = " with decimal commas" if self._decimal == "," and decimal is None else ""
-        if (sep is None and self._sep != usual) or commas:
-            yield f"read as {SEPARATORS.get(self._sep, repr(self._sep))}-separated{commas}"
-        if len(self.names) == 1 and (hint := overlooked_separator(self.names[0])):
-            yield f"there is a single column; {hint}"
-
-
-def overlooked_separator(name: str) -> str:
-    """Ask whether a mark in the name of a single column is the separator; nothing if there is none."""
-    mark = next((mark for mark in SEPARATORS if mark in name), None)
-    if mark is None:
-        return ""
-    word = "tab" if mark == "\t" else f"'{mark}'"
-    return f"is the {SEPARATORS[mark]} the separator (--sep {word})?"
-
 
 def _has_escapes(text: str) -> bool:
     """Whether backslashes stand before quotes, tabs, line breaks and backslashes alone, and no quote without one."""
-    if "\\" not in text:
-        return False
-    left = re.sub(r'\\[\\"\t\r\n]', "", text)
+    left = re.sub(r'\\[\\"\t\r\n]', "", text) if "\\" in text else "\\"
     return "\\" not in left and '"' not in left
 
 
@@ -415,58 +446,59 @@ ODD = {"-", "--", "?", ".", "..", "nat", "missing"} | {
 MISSING = frozenset(ODD | {word.lower() for word in CLASSIC})  # in lower case, where other cells are numbers or dates
 
 
-def _plain_numbers(cells: list[str], decimal: str, underscores: bool) -> Values | None:
-    """Cells as integers or floats as Python writes them, if all are such."""
-    if underscores and "_" in "".join(cells):
-        return None
-    try:
-        return np.fromiter(map(int, cells), np.int64, len(cells))
-    except (ValueError, OverflowError) as error:
-        if decimal == "," or isinstance(error, OverflowError):
-            return None
-    try:
-        values = np.fromiter(map(float, cells), np.float64, len(cells))
-    except ValueError:
-        return None
-    return None if np.isnan(values).any() else values
-
-
-def recognized(name: str, cells: list[str], decimal: str, where: Callable[[int], str]) -> Column:
+def recognized(name: str, cells: list[str], decimal: str, where: Callable[[int], str]) -> RawColumn:
     """Return a column of the first kind that all its cells are: numbers, booleans, dates, strings."""
-    label = printable(name)
     absent = np.fromiter((cell.lower() in MISSING for cell in cells), bool, len(cells))
     classic = np.fromiter((cell in CLASSIC for cell in cells), bool, len(cells))
     present = [cell for cell, gone in zip(cells, absent, strict=True) if not gone]
     marks = int((absent & ~classic).sum())
     if not present and not marks:
-        return Column(name, np.full(len(cells), np.nan), absent, f"{label}: all cells are missing")
+        return RawColumn(name, np.full(len(cells), np.nan), absent, f"{name}: all cells are missing", where=where)
     found = (_numbers(present, decimal) or _booleans(present) or _dates(present)) if present else None
     if found is None:
+        note = _almost(cells, absent, where)
         strings = np.array(cells, dtype=object)
         strings[classic] = ""
-        return Column(name, strings, classic, _almost(label, cells, absent, where))
-    values, words = found
+        return RawColumn(name, strings, classic, note and f"{name}: {note}", where=where)
+    values, note = found
     said = f"{marks} cell{'s' * (marks > 1)} with a mark such as - or #N/A count as missing" if marks else ""
     filled = np.full(len(cells), np.nan) if values.dtype.kind == "f" else np.zeros(len(cells), values.dtype)
     filled[~absent] = values
-    note = "; ".join(filter(None, (words, said)))
-    return Column(name, filled, absent, note and f"{label}: {note}")
+    note = "; ".join(filter(None, (note, said)))
+    return RawColumn(name, filled, absent, note and f"{name}: {note}", where=where)
 
 
-def _almost(label: str, cells: list[str], absent: Mask, where: Callable[[int], str]) -> str:
+def _almost(cells: list[str], absent: NDArray[np.bool_], where: Callable[[int], str]) -> str:
     """Say so where nearly all cells are numbers, and which are not."""
-    count, odd = int((~absent).sum()), []
-    for i, cell in enumerate(cells):
-        if not absent[i] and not (_is_number(cell, ".") or _is_number(cell, ",")):
-            odd.append(i)
-            if count - len(odd) < max(10, 0.95 * count):
-                return ""
-    if not odd and count < 10:
+    odd = [i for i, cell in enumerate(cells) if not absent[i] and not _is_number(cell)]
+    count = int((~absent).sum())
+    if count < 10 or count - len(odd) < max(10, 0.95 * count):
         return ""
     places = " and ".join(map(where, odd[:3])) + f" and {len(odd) - 3} more" * (len(odd) > 3)
     what = f"{places} {'is' if len(odd) == 1 else 'are'} not: mend {'it' if len(odd) == 1 else 'them'}"
     what = what if odd else "but not all written the same way: mend them"
-    return f"{label}: {count - len(odd)} of {count} cells are numbers; {what}, or the column is labels"
+    return f"{count - len(odd)} of {count} cells are numbers; {what}, or the column is labels"
+
+
+def _plain_numbers(cells: list[str], whole: tuple[Any, ...], decimal: str) -> NDArray[Any] | None:
+    """Cells as integers of one of some types, or as floats, if all are written as Python does."""
+    if "_" in "".join(cells):  # Python reads 1_2 as a number, nobody else does
+        return None
+    for kind in whole:
+        try:
+            return np.fromiter(map(int, cells), kind, len(cells))
+        except OverflowError:
+            if kind is whole[-1] and len(whole) == 1:
+                return None
+        except ValueError:
+            break
+    if decimal == ",":
+        return None
+    try:
+        values = np.fromiter(map(float, cells), np.float64, len(cells))
+    except ValueError:
+        return None
+    return None if np.isnan(values).any() else values
 
 
 _SPACE = " \u00a0\u2007\u2009\u202f"
@@ -480,90 +512,75 @@ def _number_pattern(decimal: str, thousands: str) -> re.Pattern[str]:
     gap = f"[{_SPACE}]?"
     before = rf"(?P<open>\()?(?P<sign>[+−-])?{gap}(?:(?P<before>{_CURRENCY}){gap}(?P<late>[+−-])?)?"
     after = rf"(?P<power>[eE][+-]?\d+)?{gap}(?P<after>%|{_CURRENCY})?(?P<close>\))?"
-    return re.compile(f"{before}(?:{core}){after}", re.ASCII)
+    infinite = "(?P<infinite>[+-]?(?i:inf(?:inity)?))"
+    return re.compile(f"{before}(?:{core}){after}|{infinite}", re.ASCII)
 
 
 _NUMBER = {".": _number_pattern(r"\.", ","), ",": _number_pattern(",", ".")}
-_INFINITE = re.compile("[+-]?inf(inity)?", re.IGNORECASE)
 
 
-def _is_number(cell: str, decimal: str) -> bool:
-    """Whether a cell is a number in any spelling, with this decimal mark."""
-    return _NUMBER[decimal].fullmatch(cell) is not None or _INFINITE.fullmatch(cell) is not None
+def _is_number(cell: str, decimal: str = ".,") -> bool:
+    """Whether a cell is a number in any spelling, with one of these decimal marks."""
+    return any(_NUMBER[mark].fullmatch(cell) for mark in decimal)
 
 
-def _numbers(cells: list[str], decimal: str) -> tuple[Values, str] | None:
+def _numbers(cells: list[str], decimal: str) -> tuple[NDArray[Any], str] | None:
     """All cells as numbers, and how they were written; ``None`` if they are not all numbers."""
-    other = "," if decimal == "." else "."
-    values = _plain_numbers(cells, decimal, True)
-    if values is not None:
+    sizes = np.int64, np.uint64
+    values = _plain_numbers(cells, sizes, ".")
+    if values is not None and (decimal == "." or values.dtype.kind != "f"):
         return values, ""
-    for mark in (decimal, other):
-        matches = _matched(cells, _NUMBER[mark], _INFINITE)
-        words = _written(matches, mark, decimal) if matches else None
+    for mark in (decimal, "," if decimal == "." else "."):
+        matches = _matched(cells, _NUMBER[mark])
+        words = _spelling([match.groupdict() for match in matches], mark, decimal) if matches else None
         if words is not None:
-            marked = words and re.search("[.,]", "".join(cells))
-            if mark == decimal and marked and all(_is_number(cell, other) for cell in cells):
-                words += f" (if that is wrong, say --decimal '{other}')"
-            return _array([_value(match) for match in matches]), words
+            other = "," if mark == "." else "."
+            if mark == decimal and words and re.search("[.,]", "".join(cells)):
+                words += f" (if that is wrong, say --decimal '{other}')" * all(_is_number(c, other) for c in cells)
+            plain = _plain_numbers([_plain_spelling(match) for match in matches], sizes, ".")
+            return None if plain is None else (plain, words)
     return None
 
 
-def _matched(cells: list[str], *patterns: re.Pattern[str]) -> list[re.Match[str]]:
-    """A match of every cell with one of some patterns, or none at all."""
-    found = []
-    for cell in cells:
-        match = next((match for pattern in patterns if (match := pattern.fullmatch(cell))), None)
-        if match is None:
-            return []
-        found.append(match)
-    return found
+def _matched(cells: list[str], pattern: re.Pattern[str]) -> list[re.Match[str]]:
+    """A match of every cell, or none at all."""
+    found = [match for match in map(pattern.fullmatch, cells) if match is not None]
+    return found if len(found) == len(cells) else []
 
 
-def _written(matches: list[re.Match[str]], mark: str, decimal: str) -> str | None:
+def _spelling(parts: list[dict[str, str | None]], mark: str, decimal: str) -> str | None:
     """How numbers were written; ``None`` if their units differ."""
-    parts = [match.groupdict() for match in matches]
-    units = {(one.get("before") or "") + (one.get("after") or "") for one in parts}
+    units = {(one["before"] or "") + (one["after"] or "") for one in parts}
     if len(units - {""}) > 1 or ("%" in units and "" in units):
         return None
-    if any((one.get("open") is None) != (one.get("close") is None) for one in parts):
+    if any((one["open"] is None) != (one["close"] is None) for one in parts):
         return None
     unit = max(units, default="")
-    decimals = any(one.get("part") or one.get("only") for one in parts)
+    decimals = any(one["part"] or one["only"] for one in parts)
     said = [
-        "thousands separators" * any(one.get("mark") for one in parts),
+        "thousands separators" * any(one["mark"] for one in parts),
         "decimal commas" * (decimals and mark == ","),
         "decimal points" * (decimals and mark == "." and decimal == ","),
-        "parentheses for minus" * any(one.get("open") for one in parts),
+        "parentheses for minus" * any(one["open"] for one in parts),
         "percent signs" if unit == "%" else f"the currency {unit}" * bool(unit),
     ]
     said = [words for words in said if words]
     return "numbers with " + " and ".join([", ".join(said[:-1])] * (len(said) > 1) + said[-1:]) if said else ""
 
 
-def _value(match: re.Match[str]) -> int | float:
-    parts = match.groupdict()
-    if "power" not in parts:
-        return float(match[0])
-    digits = re.sub(r"\D", "", parts["whole"] or "")
-    signs = (parts["sign"] or "") + (parts["late"] or "")
-    minus = -1 if (parts["open"] is not None) != ("-" in signs or "−" in signs) else 1
-    fraction = parts["part"] if parts["part"] is not None else parts["only"]
-    if fraction is None and not parts["power"] and len(digits) < 30:
-        return minus * int(digits)
-    return minus * float(f"{digits}.{fraction or '0'}{parts['power'] or ''}")
+def _plain_spelling(match: re.Match[str]) -> str:
+    """A number as Python writes it."""
+    parts = match.groupdict(default="")
+    if parts["infinite"]:
+        return match[0]
+    signs = parts["sign"] + parts["late"]
+    minus = bool(parts["open"]) != ("-" in signs or "−" in signs)
+    fraction = parts["part"] or parts["only"]
+    whole = re.sub(r"\D", "", parts["whole"]) or "0"
+    return f"{'-' * minus}{whole}{f'.{fraction}' if match['part'] is not None or fraction else ''}{parts['power']}"
 
 
-def _array(values: list[int | float]) -> Values:
-    """Numbers as 64-bit integers where they are such, otherwise as floats."""
-    if all(isinstance(value, int) for value in values):
-        for kind in (np.int64, np.uint64):
-            if np.iinfo(kind).min <= min(values) and max(values) <= np.iinfo(kind).max:
-                return np.array(values, kind)
-    return np.array(values, np.float64)
-
-
-def _booleans(cells: list[str]) -> tuple[Values, str] | None:
+def _booleans(cells: list[str]) -> tuple[NDArray[Any], str] | None:
     found = [{"true": True, "false": False}.get(cell.lower()) for cell in cells]
     return None if None in found else (np.array(found, bool), "")
 
@@ -574,23 +591,21 @@ _ISO = re.compile(rf"(?P<date>\d{{4}}-\d\d-\d\d){_TIME}", re.ASCII)
 _LOCAL = re.compile(rf"(?P<a>\d{{1,2}})(?P<mark>[./-])(?P<b>\d{{1,2}})(?P=mark)(?P<year>\d{{4}}){_TIME}", re.ASCII)
 
 
-def _dates(cells: list[str]) -> tuple[Values, str] | None:
-    """All cells as days, and since when; ``None`` if they are not all dates or times of the same kind."""
+def _dates(cells: list[str]) -> tuple[NDArray[Any], str] | None:
+    """All cells as moments or times of day; ``None`` if they are not all of the same kind."""
     if all(re.fullmatch(_CLOCK, cell, re.ASCII) for cell in cells):
-        parts = [cell.replace(",", ".").split(":") for cell in cells]
-        spans = [sum(float(part) / size for part, size in zip(one, (24, 1440, 86400), strict=False)) for one in parts]
-        return np.array(spans), "times, as days since midnight"
+        parts = [[float(part) for part in cell.replace(",", ".").split(":")] for cell in cells]
+        seconds = [sum(part * size for part, size in zip(one, (3600, 60, 1), strict=False)) for one in parts]
+        return (np.array(seconds) * 1e6).round().astype("m8[us]"), ""
     pattern = _ISO if _ISO.fullmatch(cells[0]) else _LOCAL
     matches = _matched(cells, pattern)
     if not matches or len({match["zone"] is None for match in matches}) > 1:
         return None
     day_first, words = _order(matches) if pattern is _LOCAL else (True, "")
     try:
-        moments = np.array([_moment(match, day_first) for match in matches], "M8[us]")
+        return np.array([_moment(match, day_first) for match in matches], "M8[us]"), words
     except (ValueError, OverflowError):
         return None
-    values, since = _days(moments)
-    return values, since + words
 
 
 def _order(matches: list[re.Match[str]]) -> tuple[bool, str]:
@@ -600,7 +615,7 @@ def _order(matches: list[re.Match[str]]) -> tuple[bool, str]:
     if first > 12 or second > 12:
         return first > 12, ""
     order = f"day{mark}month" if mark != "/" else f"month{mark}day"
-    return mark != "/", f" (taken as {order}{mark}year; no cell shows the order)"
+    return mark != "/", f"dates taken as {order}{mark}year; no cell shows the order"
 
 
 def _moment(match: re.Match[str], day_first: bool) -> datetime:
@@ -614,39 +629,9 @@ def _moment(match: re.Match[str], day_first: bool) -> datetime:
     return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
 
 
-def _days(moments: Values) -> tuple[Values, str]:
-    """Dates as days since the earliest, NaN where there is none, and words on it."""
-    if np.datetime_data(moments.dtype)[0] in "YMW":
-        moments = moments.astype("M8[D]")
-    known = moments[~np.isnat(moments)]
-    if not len(known):
-        return np.full(len(moments), np.nan), "dates, all of them missing"
-    first = known.min()
-    since = str(first.astype("M8[s]")).replace("T00:00:00", "").replace("T", " ")
-    return (moments - first) / np.timedelta64(1, "D"), f"dates, as days since {since}"
-
-
 # arrays and Parquet: values that have a type
 
-
-def _typed(name: str, values: Values) -> Column:
-    """A column of an array of any of numpy's types."""
-    words = ""
-    if values.dtype.kind == "M":
-        values, words = _days(values)
-    elif values.dtype.kind == "m":
-        unit = np.datetime_data(values.dtype)[0]
-        values, words = values.astype("m8[D]" if unit in "YMW" else values.dtype) / np.timedelta64(1, "D"), "in days"
-    elif values.dtype.kind == "S":
-        values = np.array([cell.decode("utf-8", "backslashreplace") for cell in values.tolist()], dtype=object)
-    kinds: dict[str, Any] = {"b": bool, "i": np.int64, "u": np.int64, "f": np.float64}
-    kind = np.uint64 if values.dtype == np.uint64 else kinds.get(values.dtype.kind, object)
-    values = values.astype(kind)
-    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
-    return Column(name, values, missing, f"{printable(name)}: {words}" if words else "")
-
-
-_NO_ARRAY = "is no array of numpy; save it again, or give it the suffix of what it is"
+_NOT_AN_ARRAY = "is not an array of numpy; save it again, or give it the suffix of what it is"
 _RECORDS = "has records; expected numbers or strings. Save one array per field"
 
 
@@ -671,33 +656,30 @@ class Arrays(File):
         self._packed = path.suffix.lower() == ".npz"
         message = f"cannot be read as an {path.suffix[1:].upper()} file of numpy; save it again"
         with self._guarded(message, Exception):  # whatever zipfile raises
-            self._headers = dict(self._members())
-        pairs = [pair for name, header in self._headers.items() for pair in self._split(name, header)]
-        self.names = tuple(column for column, _ in pairs)
-        self._columns: dict[str, tuple[str, int | str | None]] = dict(pairs)
-        self._check_names()
+            self._headers = dict(self._packed_headers() if self._packed else self._only_header())
+        self._set_columns(pair for name, header in self._headers.items() for pair in self._columns_of(name, header))
 
-    def read(self, names: Sequence[str]) -> dict[str, Column]:
-        """Read these columns."""
-        return {name: self._column(name, values) for name, values in self._values(names).items()}
+    @override
+    def _read(self, places: dict[str, tuple[str, Any]]) -> dict[str, RawColumn]:
+        loaded = {array: self._loaded(array) for array in dict.fromkeys(array for array, _ in places.values())}
+        columns = {}
+        for name, (array, index) in places.items():
+            data = loaded[array] if index is None else loaded[array][index]
+            if data.ndim != 1 or data.dtype.kind not in "biufSUMm":
+                what = f"shape {data.shape}" if data.ndim != 1 else f"the type {data.dtype}"
+                raise self.fault(f"{name} has {what}; expected numbers, booleans, strings or dates, one per row")
+            if data.dtype.kind == "S":
+                data = np.array([cell.decode("utf-8", "backslashreplace") for cell in data.tolist()], dtype=object)
+            columns[name] = RawColumn(name, data, np.zeros(len(data), bool), where=self.where)
+        return columns
 
-    def read_text(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Read these columns as strings."""
-        found: dict[str, list[str]] = {}
-        for name, values in self._values(names).items():
-            column = self._column(name, values)
-            shown = values.astype(str) if values.dtype.kind in "Mm" else column.values
-            found[name] = ["" if gone else str(one) for one, gone in zip(shown.tolist(), column.missing, strict=True)]
-        return found
+    def _only_header(self) -> Iterator[tuple[str, _Header]]:
+        with self.path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            yield "", self._header(file, size, size)
 
-    def _members(self) -> Iterator[tuple[str, _Header]]:
+    def _packed_headers(self) -> Iterator[tuple[str, _Header]]:
         """Yield the name and header of every array, nothing of its content."""
-        if not self._packed:
-            with self.path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                header = self._header(file, size, size)
-            yield "", header._replace(fault=header.fault.removeprefix(_RECORDS)) if header.fields else header
-            return
         with zipfile.ZipFile(self.path) as archive:
             for member in archive.infolist():
                 try:
@@ -713,7 +695,7 @@ class Arrays(File):
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, _, dtype = read(file)
         except Exception:  # a header is parsed as Python, in many ways
-            return _Header(fault=_NO_ARRAY)
+            return _Header(fault=_NOT_AN_ARRAY)
         fields = tuple(dtype.names or ())
         if version == (3, 0):  # names in UTF-8
             fields = tuple(name.encode("latin1").decode() for name in fields)
@@ -729,35 +711,24 @@ class Arrays(File):
             fault = f"has shape {shape}; expected (N,) or (N, columns), one row per sample"
         elif len(shape) == 2 and shape[1] > MAX_COLUMNS:
             fault = f"has {shape[1]} columns; expected at most {MAX_COLUMNS}. Are its axes in the wrong order?"
-        elif fields:
+        elif fields and self._packed:
             fault = _RECORDS
         return _Header(shape, fields, fault)
 
-    def _split(self, name: str, header: _Header) -> list[tuple[str, tuple[str, int | str | None]]]:
-        """The columns of an array, each with its place."""
-        if not self._packed and header.fault:
-            raise self.fault(header.fault if header.fault == _NO_ARRAY else f"the array {header.fault}")
-        if not self._packed and header.fields:
+    def _columns_of(self, name: str, header: _Header) -> list[tuple[str, tuple[str, Any]]]:
+        """The columns of an array, each with its place: the array, and what to take of it."""
+        if header.fault and not self._packed:
+            raise self.fault(header.fault if header.fault == _NOT_AN_ARRAY else f"the array {header.fault}")
+        if header.fields and not self._packed:
             return [(field, (name, field)) for field in header.fields]
         if header.fault or len(header.shape) == 1:
             return [(name if self._packed else "0", (name, None))]
         columns = [f"{name}[{i}]" if self._packed else str(i) for i in range(header.shape[1])]
         if self._packed:
-            self.groups[name] = tuple(columns)
-        return [(column, (name, i)) for i, column in enumerate(columns)]
+            self.groups[printable(name)] = tuple(map(printable, columns))
+        return [(column, (name, np.s_[:, i])) for i, column in enumerate(columns)]
 
-    def _values(self, names: Sequence[str]) -> dict[str, Values]:
-        """Load the arrays of these columns."""
-        self._check_asked(names)
-        loaded = {array: self._loaded(array) for array in dict.fromkeys(self._columns[name][0] for name in names)}
-        found = {}
-        for name in names:
-            array, place = self._columns[name]
-            values = loaded[array]
-            found[name] = values[:, place] if isinstance(place, int) else values if place is None else values[place]
-        return found
-
-    def _loaded(self, name: str) -> Values:
+    def _loaded(self, name: str) -> NDArray[Any]:
         if fault := self._headers[name].fault:
             raise self.fault(f"{printable(name)} {fault}")
         with self._guarded(f"{printable(name) or 'the array'} is damaged; save it again", Exception):
@@ -768,12 +739,6 @@ class Arrays(File):
                 with archive.open(known[name]) as file:
                     return np.lib.format.read_array(file, allow_pickle=False)
 
-    def _column(self, name: str, values: Values) -> Column:
-        if values.ndim != 1 or values.dtype.kind not in "biufSUMm":
-            what = f"shape {values.shape}" if values.ndim != 1 else f"the type {values.dtype}"
-            raise self.fault(f"{printable(name)} has {what}; expected numbers, booleans, strings or dates, one per row")
-        return _typed(name, values)
-
 
 @final
 class Parquet(File):
@@ -782,31 +747,14 @@ class Parquet(File):
     def __init__(self, path: Path, limit: int) -> None:
         super().__init__(path, limit)
         names = self._inspected(lambda file: file.schema_arrow.names)
-        self.names = tuple(name for name in names if not name.startswith("__index_level_"))
-        self._check_names()
+        self._set_columns((name, name) for name in names if not name.startswith("__index_level_"))
 
-    def read(self, names: Sequence[str]) -> dict[str, Column]:
-        """Read these columns."""
-        return {name: self._column(name, column) for name, column in self._columns(names).items()}
-
-    def read_text(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Read these columns as strings."""
-        columns = {name: column.to_pylist() for name, column in self._columns(names).items()}
-        return {
-            name: ["" if value is None or value != value else str(value) for value in values]  # noqa: PLR0124  # NaN
-            for name, values in columns.items()
-        }
-
-    def _columns(self, names: Sequence[str]) -> dict[str, Any]:
-        from pyarrow import types
-
-        self._check_asked(names)
+    @override
+    def _read(self, places: dict[str, str]) -> dict[str, RawColumn]:
+        names = list(places.values())
         self._inspected(lambda file: self._check_size(file.metadata, names))
-        table = self._inspected(lambda file: file.read(columns=list(names), use_threads=False))
-        for name in names:
-            if types.is_nested(table.schema.field(name).type):
-                raise self.fault(f"the column {_quoted(name)} has lists or records; expected one value per row")
-        return {name: table.column(name) for name in names}
+        table = self._inspected(lambda file: file.read(columns=names, use_threads=False))
+        return {name: self._column(name, table.column(place)) for name, place in places.items()}
 
     def _check_size(self, metadata: Any, names: Sequence[str]) -> None:
         """Raise where these columns are too large, packed as bytes or unpacked as rows."""
@@ -823,7 +771,7 @@ class Parquet(File):
             import pyarrow.parquet
         except ImportError:
             raise self.fault('needs pyarrow; install it with: pip install "infoknife[parquet]"') from None
-        message = "is truncated or no Parquet file. Copy or save it again, or give it the suffix of what it is"
+        message = "is truncated or not a Parquet file. Copy or save it again, or give it the suffix of what it is"
         with (
             self._guarded(message, pyarrow.ArrowException, OSError),
             self.path.open("rb") as binary,
@@ -831,29 +779,49 @@ class Parquet(File):
         ):
             return look(file)
 
-    def _column(self, name: str, column: Any) -> Column:
+    def _column(self, name: str, column: Any) -> RawColumn:
         import pyarrow
-        from pyarrow import types
 
-        kind = column.type
-        message = f"the column {_quoted(name)} has the type {kind}, which is not read"
+        message = f"the column {_quoted(name)} has the type {column.type}, which is not read"
         with self._guarded(message, pyarrow.ArrowException):
-            if types.is_dictionary(kind):
-                column = column.cast(kind := kind.value_type)
-            if types.is_decimal(kind) or types.is_null(kind):
-                column = column.cast(pyarrow.float64())
-            elif types.is_time(kind):
-                whole = pyarrow.int32() if types.is_time32(kind) else pyarrow.int64()
-                column = column.cast(whole).cast(pyarrow.int64()).cast(pyarrow.duration(kind.unit))
-            elif types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
-                column = column.cast(pyarrow.binary()).cast(pyarrow.string())
-            missing = np.asarray(column.is_null().to_numpy(), bool)
-            if types.is_integer(column.type) or types.is_boolean(column.type):
-                column = column.fill_null(False if types.is_boolean(column.type) else 0)
-            values = np.array(column.to_numpy())
-        if values.dtype.kind == "O":
-            values[missing] = ""
-            if not all(isinstance(value, str) for value in values):
-                raise self.fault(message)
-        found = _typed(name, values)
-        return replace(found, missing=found.missing | missing)
+            try:
+                data, missing = arrow_column(column)
+            except TypeError as error:
+                raise self.fault(f"the column {_quoted(name)} {error}") from None
+        return RawColumn(name, data, missing, where=self.where)
+
+
+def arrow_column(column: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the values of a column of pyarrow, and which are missing; a ``TypeError`` says what it has instead."""
+    import pyarrow
+
+    if pyarrow.types.is_nested(column.type):
+        raise TypeError("has lists or records; expected one value per row")
+    kind, column = column.type, _plain_arrow(column)
+    missing = np.asarray(column.is_null().to_numpy(), bool)
+    if missing.any() and (pyarrow.types.is_integer(column.type) or pyarrow.types.is_boolean(column.type)):
+        column = column.fill_null(False if pyarrow.types.is_boolean(column.type) else 0)
+    data = np.array(column.to_numpy())
+    if data.dtype.kind == "O":
+        data[missing] = ""
+        if not all(isinstance(value, str) for value in data):
+            raise TypeError(f"has the type {kind}, which is not read")
+    return data, missing
+
+
+def _plain_arrow(column: Any) -> Any:
+    """A column of one of pyarrow's types that numpy has as well."""
+    import pyarrow
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if types.is_decimal(kind) or types.is_null(kind):
+        return column.cast(pyarrow.float64())
+    if types.is_time(kind):
+        whole = pyarrow.int32() if types.is_time32(kind) else pyarrow.int64()
+        return column.cast(whole).cast(pyarrow.int64()).cast(pyarrow.duration(kind.unit))
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        return column.cast(pyarrow.binary()).cast(pyarrow.string())
+    return column

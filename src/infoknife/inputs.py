@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,9 @@ from torch import Tensor
 def tensor(value: Any, name: str) -> Tensor:
     """Turn a tensor, numpy array, pandas or polars column or frame into a tensor, without a copy where possible."""
     if isinstance(value, Tensor):
-        return value
+        return value if is_transformed() else dense(value, name)
     if hasattr(value, "to_numpy"):
-        value = value.to_numpy()
+        value = _of_frame(value, name)
     if isinstance(value, (list, tuple, int)):
         value = _array(value, name)
     if not isinstance(value, (np.ndarray, np.generic)):
@@ -35,17 +35,70 @@ def tensor(value: Any, name: str) -> Tensor:
         )
     if value.dtype.itemsize > 8:
         raise TypeError(f"{name} has dtype {value.dtype}, which torch does not have; use {name}.astype('float64')")
+    if isinstance(value, np.ma.MaskedArray):
+        if np.ma.is_masked(value):
+            raise ValueError(f"{name} has masked entries; expected numbers. Drop those rows, or fill them")
+        value = value.data
     if not value.dtype.isnative:
         value = value.astype(value.dtype.newbyteorder("="))
     if not value.flags.writeable or any(step < 0 for step in value.strides):
         value = value.copy()  # torch tensors cannot be read-only or run backwards
-    return torch.as_tensor(value)
+    return dense(torch.as_tensor(value), name)
+
+
+def dense(x: Tensor, name: str) -> Tensor:
+    """Check that a tensor is dense numbers in memory, of a kind that torch computes with."""
+    strange = (
+        (x.is_nested, "is a nested tensor", "pad it: {name}.to_padded_tensor(0.0)"),
+        (x.layout != torch.strided, f"has the layout {x.layout}", "use {name}.to_dense()"),
+        (x.is_meta, "is on the meta device, which holds no values", "move what it was made from to a real device"),
+        (x.is_quantized, "is quantized", "use {name}.dequantize()"),
+        (x.is_complex(), f"has dtype {x.dtype}", "use its two parts: torch.view_as_real({name}).flatten(1)"),
+        (x.dtype in _NARROW, f"has dtype {x.dtype}, which torch does not compute with", "use {name}.float()"),
+    )
+    for is_so, what, way_out in strange:
+        if is_so:
+            raise TypeError(f"{name} {what}; expected a dense tensor of real numbers: {way_out.format(name=name)}")
+    if x.dtype in _UNSIGNED:
+        signed = x.long()
+        if x.dtype == torch.uint64 and bool((signed < 0).any()):
+            raise ValueError(f"{name} has numbers of 2**63 or more; expected at most 2**63 - 1. Renumber them")
+        return signed
+    if x.is_inference() and not torch.is_inference_mode_enabled():
+        return x.clone()  # what was made in inference mode cannot be in a graph
+    return x.resolve_neg()
+
+
+_NARROW = {dtype for name in dir(torch) if "float8" in name or "float4" in name for dtype in [getattr(torch, name)]}
+_UNSIGNED = {torch.uint16, torch.uint32, torch.uint64}
+
+
+def _of_frame(value: Any, name: str) -> Any:
+    """The array behind a column or frame, whose columns are all numbers: dates among them would turn into some."""
+    columns = zip(value.columns, value.dtypes, strict=True) if hasattr(value, "columns") else ()
+    for column, dtype in columns:
+        if not _is_numeric(dtype):
+            raise TypeError(
+                f"{name} has the column {column!r} of dtype {dtype}; expected numbers. Select numeric columns or "
+                f"encode the others"
+            )
+    try:
+        return value.to_numpy()
+    except Exception as error:  # of pandas or polars, whose kinds of errors are their own
+        raise TypeError(f"{name} is a {type(value).__name__} that is no array: {error}") from None
+
+
+def _is_numeric(dtype: Any) -> bool:
+    """Whether a dtype of pandas or of polars is numbers or booleans."""
+    if hasattr(dtype, "is_numeric"):
+        return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
+    return getattr(dtype, "kind", "O") in "fiub"
 
 
 def _array(value: Any, name: str) -> Any:
     try:
         return np.asarray(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError(
             f"{name} is a {type(value).__name__} that is no array, perhaps with rows of unequal length; "
             f"expected as many numbers in every row"
@@ -225,6 +278,16 @@ def check_whole(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} is {value!r}, a {type(value).__name__}; expected a whole number")
     return int(value)
+
+
+def check_number(name: str, value: Any, least: float = 0.0, *, above: bool = False) -> float:
+    """Return ``value`` as a float; raise where it is not a finite number of at least ``least``, or above it."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} is {value!r}, a {type(value).__name__}; expected a number")
+    if not math.isfinite(value) or value < least or (above and value == least):
+        beyond = "" if least == -math.inf else f" above {least:g}" if above else f" of at least {least:g}"
+        raise ValueError(f"{name} is {value}; expected a finite number{beyond}")
+    return float(value)
 
 
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:

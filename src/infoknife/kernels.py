@@ -24,19 +24,6 @@ from torch import Tensor
 
 from infoknife.inputs import is_transformed
 
-__all__ = [
-    "Units",
-    "by_point",
-    "columns",
-    "diagonal",
-    "distances",
-    "full",
-    "log_norm",
-    "low_rank",
-    "packed",
-    "unpacked",
-]
-
 _NOTHING = -60.0  # log of a responsibility as good as zero; denormal numbers and exp(-inf) are slow
 _NARROW = 32  # below this dimension the product that gives the factors' gradient is quicker transposed
 _BLOCK = 2**18  # elements of a work array: 1 MB of float32, which stays in the cache
@@ -71,7 +58,7 @@ def full(
     Returns:
         $\log \hat p(x_n)$ in nats, (N,).
 
-    Example:
+    Examples:
         >>> x, zero = torch.zeros(1, 2), torch.zeros(1, 2)
         >>> full(x, torch.zeros(1), zero, zero, torch.zeros(1, 2, 2))  # -log(2 pi)
         tensor([-1.8379])
@@ -91,7 +78,7 @@ def distances(x: Tensor, means: Tensor, factors: Tensor) -> Tensor:
         means: $b_m$, (M, d).
         factors: $L_m$, lower-triangular (M, d, d), or their diagonals (M, d).
 
-    Example:
+    Examples:
         >>> distances(torch.ones(1, 2), torch.zeros(1, 2), torch.full((1, 2), 3.0))
         tensor([[18.]])
     """
@@ -113,7 +100,7 @@ def diagonal(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor
     Returns:
         $\log \hat p(x_n)$ in nats, (N,).
 
-    Example:
+    Examples:
         >>> x = torch.tensor([[0.0], [1.0]])
         >>> diagonal(x, torch.zeros(1), torch.zeros(1, 1), torch.zeros(1, 1))
         tensor([-0.9189, -1.4189])
@@ -139,7 +126,7 @@ def low_rank(x: Tensor, log_weights: Tensor, means: Tensor, log_diagonal: Tensor
     Returns:
         $\log \hat p(x_n)$ in nats, (N,).
 
-    Example:
+    Examples:
         >>> x, zero = torch.zeros(1, 2), torch.zeros(1, 2)
         >>> low_rank(x, torch.zeros(1), zero, zero, torch.zeros(1, 2, 1))  # -log(2 pi)
         tensor([-1.8379])
@@ -171,7 +158,7 @@ def by_point(x: Tensor, log_weights: Tensor, means: Tensor, columns: Sequence[Te
     Returns:
         $\log \hat p(x_n)$ in nats, (N,).
 
-    Example:
+    Examples:
         >>> columns = [torch.zeros(2, 1, 1), torch.zeros(1, 1, 1)]
         >>> by_point(torch.zeros(1, 2), torch.zeros(1, 1), torch.zeros(2, 1, 1), columns)  # -log(2 pi)
         tensor([-1.8379])
@@ -181,23 +168,10 @@ def by_point(x: Tensor, log_weights: Tensor, means: Tensor, columns: Sequence[Te
     return _apply(_ByPoint, PLAIN, x, log_weights, means, *columns)
 
 
-def packed(log_diagonal: Tensor, lower: Tensor | None = None) -> list[Tensor]:
-    """Put log-diagonals (..., d) and lower parts (..., d, d), if any, into columns (d - j, ...) or (1, ...).
-
-    Example:
-        >>> packed(torch.tensor([5.0, 6.0]), torch.tensor([[0.0, 0.0], [7.0, 0.0]]))
-        [tensor([5., 7.]), tensor([6.])]
-    """
-    if lower is None:
-        return [column.unsqueeze(0) for column in log_diagonal.unbind(-1)]
-    whole = torch.diagonal_scatter(lower, log_diagonal, 0, -2, -1)
-    return [whole[..., j:, j].movedim(-1, 0) for j in range(whole.shape[-1])]
-
-
 def unpacked(columns: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """Undo ``packed``: log-diagonals (..., d) and lower parts (..., d, d).
+    """Put the columns of factors, (d - j, ...) or fewer planes each, into log-diagonals (..., d) and lower parts.
 
-    Example:
+    Examples:
         >>> unpacked([torch.tensor([5.0, 7.0]), torch.tensor([6.0])])
         (tensor([5., 6.]), tensor([[0., 0.],
                 [7., 0.]]))
@@ -225,7 +199,7 @@ def columns(x: Tensor, logits: Tensor, means: Tensor, log_diagonal: Tensor) -> T
     Returns:
         The log-density of every entry in nats, (N, C).
 
-    Example:
+    Examples:
         >>> columns(torch.zeros(1, 2), *torch.zeros(3, 1, 2, 1))
         tensor([[-0.9189, -0.9189]])
     """

@@ -73,7 +73,7 @@ class Mixture:
             diagonals (K, d) if columns are independent within a kernel. With diagonals, all tensors may have an axis
             (B, ...) in front: B mixtures that are evaluated and fitted side by side, each on rows (B, N, d) of its own.
 
-    Example:
+    Examples:
         >>> x = torch.randn(20_000, 2, generator=torch.Generator().manual_seed(0))
         >>> mixture = Mixture.standard(2)
         >>> round(-mixture.log_prob(x).mean().item(), 1)  # h = log(2 pi e) = 2.84 nats
@@ -227,7 +227,7 @@ def fit_mixture(
     of the kernels; these then share the clusters, ``spread`` of their standard deviations apart. The search ends after
     ``patience`` doublings without a gain.
 
-    Example:
+    Examples:
         >>> x = torch.randn(1000, 2, generator=torch.Generator().manual_seed(0))
         >>> fit_mixture(x, 8, torch.Generator().manual_seed(0)).means.shape
         torch.Size([8, 2])
@@ -244,7 +244,7 @@ def fit_mixture(
 def sizes(components: int, most: float) -> list[int]:
     """Powers of two below ``components``, and ``components`` itself, but none above ``most``.
 
-    Example:
+    Examples:
         >>> sizes(12, 100.0)
         [1, 2, 4, 8, 12]
     """
@@ -265,7 +265,7 @@ def best_size(
     ``score`` is the mean log-density of held-out rows with so many kernels, in nats. Candidates come smallest first,
     each must bring ``gain``, and the search ends after ``patience`` of them in a row that do not.
 
-    Example:
+    Examples:
         >>> best_size([1, 2, 4, 8], lambda K: -abs(K - 3.5))
         4
     """

@@ -5,39 +5,23 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-
-__all__ = [
-    "ACTIVATIONS",
-    "MLP",
-    "Activation",
-    "LayerNorm",
-    "Linear",
-    "MaskedLayers",
-    "MaskedLinear",
-    "Transposed",
-    "capped",
-    "hidden_layers",
-    "redraw",
-    "regression",
-]
+from typing_extensions import override
 
 Activation = Callable[[], nn.Module]
 
 SCALES = 4  # powers of two from 1 on: eight bends per standard deviation are as fine as batches of data show
 
-ACTIVATIONS: dict[str, Activation] = {"relu": nn.ReLU, "tanh": nn.Tanh}  # those that the paper chose from
-
 
 class Linear(nn.Linear):
     """A linear layer whose weights follow the precision of the input, so that double in gives double out.
 
-    Example:
+    Examples:
         >>> Linear(3, 5)(torch.zeros(7, 3, dtype=torch.double)).dtype
         torch.float64
     """
 
+    @override
     def forward(self, x: Tensor) -> Tensor:
-        """Map x (N, features) to (N, out)."""
         bias = None if self.bias is None else self.bias.to(x.dtype)
         return nn.functional.linear(x, self.weight.to(x.dtype), bias)
 
@@ -45,15 +29,14 @@ class Linear(nn.Linear):
 class Transposed(Linear):
     """A linear layer whose output is transposed: the values of one output for all points lie side by side.
 
-    Example:
+    Examples:
         >>> Transposed(3, 5)(torch.zeros(7, 3)).shape
         torch.Size([5, 7])
     """
 
+    @override
     def forward(self, x: Tensor) -> Tensor:
-        """Map x (N, features) to (out, N)."""
-        weight = self.weight.to(x.dtype)
-        return weight @ x.T if self.bias is None else torch.addmm(self.bias.to(x.dtype).unsqueeze(1), weight, x.T)
+        return torch.addmm(self.bias.to(x.dtype).unsqueeze(1), self.weight.to(x.dtype), x.T)
 
 
 class LayerNorm(nn.LayerNorm):
@@ -62,7 +45,7 @@ class LayerNorm(nn.LayerNorm):
     Args:
         features: Width of the input; at least two, for a single number would always become zero.
 
-    Example:
+    Examples:
         >>> LayerNorm(3)(torch.tensor([[0.0, 1.0, 2.0]]))
         tensor([[-1.2247,  0.0000,  1.2247]], grad_fn=<NativeLayerNormBackward0>)
     """
@@ -70,13 +53,13 @@ class LayerNorm(nn.LayerNorm):
     def __init__(self, features: int) -> None:
         if features < 2:
             raise ValueError(
-                f"layer_norm is True, but a layer sees {features} number a row, which it makes zero; "
+                f"layer_norm is True, but a layer sees {features} number per row, which it makes zero; "
                 "expected at least 2. Use layer_norm=False"
             )
         super().__init__(features)
 
+    @override
     def forward(self, x: Tensor) -> Tensor:
-        """Map x (N, features) to rows of mean zero and variance one, then scale and shift its columns."""
         weight, bias = self.weight.to(x.dtype), self.bias.to(x.dtype)
         return nn.functional.layer_norm(x, self.normalized_shape, weight, bias, self.eps)
 
@@ -94,7 +77,7 @@ class MLP(nn.Sequential):
         last: The class of the layer at the end.
         layer_norm: Whether a LayerNorm stands in front of every linear layer (`tab:da_architectures`).
 
-    Example:
+    Examples:
         >>> MLP(3, 5, hidden=(64,))(torch.zeros(7, 3)).shape
         torch.Size([7, 5])
     """
@@ -126,7 +109,7 @@ class MaskedLinear(Linear):
     Args:
         mask: Which output (row) may see which input (column), (out, features) of booleans.
 
-    Example:
+    Examples:
         >>> layer = MaskedLinear(torch.tensor([[True, False]]))
         >>> bool(layer(torch.tensor([[1.0, 5.0]])) == layer(torch.tensor([[1.0, 7.0]])))
         True
@@ -141,8 +124,8 @@ class MaskedLinear(Linear):
         with torch.no_grad():  # as large as if only what is seen were there
             self.weight *= (features / mask.sum(1, keepdim=True).clamp_min(1)).sqrt()
 
+    @override
     def forward(self, x: Tensor) -> Tensor:
-        """Map x (N, features) to (N, out)."""
         weight = (self.weight * self.mask).to(x.dtype)
         return nn.functional.linear(x, weight, self.bias.to(x.dtype))
 
@@ -161,7 +144,7 @@ class MaskedLayers(nn.Sequential):
         hidden: Widths of the layers.
         activation: The activation module's class.
 
-    Example:
+    Examples:
         >>> layers, x = MaskedLayers(3), torch.zeros(1, 3, requires_grad=True)
         >>> seen = layers.sees == 1  # units that may see the first input
         >>> layers(x)[0, seen].sum().backward()
@@ -184,23 +167,13 @@ class MaskedLayers(nn.Sequential):
             seen = sees
         super().__init__(*layers)
         self.register_buffer("sees", seen, persistent=False)
-        self.spread()
-
-    @torch.no_grad()
-    def spread(self, generator: torch.Generator | None = None) -> None:
-        """Let the units of the first layer bend at points of a standard normal, on scales of powers of two.
-
-        The layers behind it start as large as keeps the variance (He et al., 2015).
-        """
-        layer = self[0]
-        assert isinstance(layer, MaskedLinear)
-        places = torch.randn(layer.weight.shape, generator=generator).to(layer.weight)
-        scale = 2.0 ** (torch.arange(len(places)) % SCALES).to(layer.weight)
-        layer.weight.mul_(scale[:, None])
-        layer.bias.copy_(-(layer.weight * layer.mask * places).sum(1))
-        for later in list(self)[2::2]:
-            assert isinstance(later, MaskedLinear)
-            later.weight.mul_(math.sqrt(6))
+        linear = [layer for layer in layers if isinstance(layer, MaskedLinear)]
+        with torch.no_grad():
+            weight, bias = linear[0].weight, linear[0].bias
+            weight.mul_((2.0 ** (torch.arange(len(weight)) % SCALES))[:, None])
+            bias.copy_(-(weight * linear[0].mask * torch.randn(weight.shape)).sum(1))
+            for later in linear[1:]:
+                later.weight.mul_(math.sqrt(6))  # keeps the variance (He et al., 2015)
 
 
 def hidden_layers(
@@ -208,7 +181,7 @@ def hidden_layers(
 ) -> list[nn.Module]:
     """Return the layers of an ``MLP`` before its last one, which has these arguments.
 
-    Example:
+    Examples:
         >>> [type(layer).__name__ for layer in hidden_layers(3, (64,), layer_norm=True)]
         ['LayerNorm', 'Linear', 'Tanh', 'LayerNorm']
     """
@@ -220,27 +193,11 @@ def hidden_layers(
     return [*layers, LayerNorm(features)] if layer_norm else layers
 
 
-def capped(x: Tensor, top: float) -> Tensor:
-    """Bound x softly from above: zero at zero, slope about one below, and never more than about ``top``.
-
-    Example:
-        >>> capped(torch.tensor([-1.0, 0.0, 100.0]), top=5.0)
-        tensor([-0.9958,  0.0000,  5.0067])
-    """
-    return math.log1p(math.exp(top)) - nn.functional.softplus(top - x)
-
-
-def regression(v: Tensor, u: Tensor) -> Tensor:
-    """Least-squares slope (given_dim, d) of u on the standardised v, with a ridge that a few rows need."""
-    gram = v.T @ v / len(v)
-    ridge = v.shape[1] / len(v) * 0.1 + 1e-6
-    return torch.linalg.solve(gram + ridge * torch.eye(len(gram)).to(gram), v.T @ (u - u.mean(0)) / len(v))
-
-
 def redraw(network: nn.Module, generator: torch.Generator) -> None:
     """Reinitialise the linear layers as torch does: uniform up to one over the root of the number of inputs."""
     for layer in network.modules():
-        if isinstance(layer, nn.Linear):
-            bound = layer.in_features**-0.5
+        weight = getattr(layer, "weight", None)
+        if isinstance(weight, Tensor) and weight.dim() > 1:
+            bound = float(weight.shape[-1]) ** -0.5
             for parameter in layer.parameters():
                 parameter.copy_(torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator))

@@ -11,6 +11,7 @@ The bound is loose: it asks for astronomically many kernels in high dimension. I
 """
 
 import math
+import sys
 from collections.abc import Callable
 from numbers import Real
 from typing import TypedDict, Unpack
@@ -69,7 +70,7 @@ def confidence_bound(
     Returns:
         An upper bound of the absolute error in nats, perhaps ``math.inf``.
 
-    Example:
+    Examples:
         >>> round(confidence_bound(100, 1e20, 1e-5, 1, 0.1, lipschitz=4.0), 3)
         0.668
         >>> confidence_bound(100, 1000, 0.1, 1, 0.1, lipschitz=4.0)  # too few kernels, too wide
@@ -90,7 +91,7 @@ def confidence_bound(
 def is_informative(N: float, M: float, w: float, d: int, delta: float, **constants: Unpack[Constants]) -> bool:
     """Tell whether the theorem says anything: the logarithm's argument is positive. Arguments of `confidence_bound`.
 
-    Example:
+    Examples:
         >>> is_informative(100, 1e20, 1e-5, 1, 0.1, lipschitz=4.0)
         True
     """
@@ -107,7 +108,7 @@ def sufficient_conditions(w_rate: float, M_rate: float, d: int) -> bool:
         M_rate: b, how fast the number of kernels grows.
         d: Dimension of x.
 
-    Example:
+    Examples:
         >>> sufficient_conditions(1.1, 5.0, d=1), sufficient_conditions(1.1, 5.0, d=2)
         (True, False)
     """
@@ -117,7 +118,7 @@ def sufficient_conditions(w_rate: float, M_rate: float, d: int) -> bool:
 
 def _bound_on_c1(lipschitz: float | None, p_max: float | None) -> float:
     top = _lipschitz(lipschitz, "C1 or p_max") / 2.0 if p_max is None else _checked("p_max", p_max)
-    return max(top * math.log(top) ** 2, 4.0 * math.exp(-2.0))
+    return max(top * math.log(top) ** 2 if top else 0.0, 4.0 * math.exp(-2.0))
 
 
 def _implied_c2(lipschitz: float | None, kernel_moment: float | None, d: float) -> float:
@@ -131,6 +132,7 @@ def _lipschitz(value: float | None, instead: str) -> float:
     return _checked("lipschitz", value)
 
 
+_LARGEST = sys.float_info.max
 _Range = tuple[str, Callable[[float], bool]]
 _POSITIVE: _Range = "a finite number above 0", lambda v: v > 0.0
 _NOT_NEGATIVE: _Range = "a finite number from 0 on", lambda v: v >= 0.0
@@ -145,6 +147,7 @@ def _checked(name: str, value: float) -> float:
     expected, inside = _RANGES.get(name, _POSITIVE)
     if not isinstance(value, Real):
         raise TypeError(f"{name} is a {type(value).__name__}; expected {expected}")
-    if not (math.isfinite(value) and inside(float(value))):
-        raise ValueError(f"{name} is {value}; expected {expected}")
+    if not (-_LARGEST <= value <= _LARGEST and inside(float(value))):
+        shown = value if isinstance(value, float) or abs(value) < _LARGEST else "beyond all floats"
+        raise ValueError(f"{name} is {shown}; expected {expected}")
     return float(value)

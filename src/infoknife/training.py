@@ -22,7 +22,9 @@ from torch.optim import Optimizer
 from torch.optim.swa_utils import AveragedModel
 from torch.utils.data import TensorDataset
 
+from infoknife import distributed
 from infoknife.inputs import check_count, check_finite, check_whole, tensor
+from infoknife.randomness import borrowed
 
 DEFAULT_LR = 1e-2  # for modules that have no rate of their own
 _INITIAL_BATCHES = 32  # so many of a stream are gathered for a module to be initialised from
@@ -43,7 +45,7 @@ class History:
         stopped: Why training ended: ``"steps"``, ``"patience"`` or ``"callback"``.
         seconds: How long it took, initialisation included.
 
-    Example:
+    Examples:
         >>> History([3.0, 1.0], [(0, 4.0), (2, 2.0)], best_step=2, stopped="steps", seconds=0.1)
         History(2 steps, loss 2, best 2 at step 2, stopped by steps, 0.1 s)
     """
@@ -107,6 +109,9 @@ def fit(
     fresh batch if the module has that method. Batches that ``module.initialize`` has seen are not observed again:
     none of arrays, as it has seen all their training rows, and none of those gathered from a stream.
 
+    Where ``torch.distributed`` is initialised, every rank calls ``fit`` with rows of its own, of which ``batch_size``
+    go into a batch: gradients are averaged, and all ranks take the same steps. See ``infoknife.distributed``.
+
     Args:
         module: What is trained, in place, on the device where it lives. It may have ``loss(*batch)``,
             ``observe(*batch)``, ``initialize(*arrays, seed=...)``, ``parameter_groups(lr)``, ``rate``, a number, and
@@ -150,7 +155,7 @@ def fit(
     Raises:
         FloatingPointError: The loss or its gradient is not finite; the parameters are those from before.
 
-    Example:
+    Examples:
         >>> class Line(nn.Linear):
         ...     def loss(self, x: Tensor, y: Tensor) -> Tensor:
         ...         return (self(x) - y).square().mean()
@@ -169,25 +174,36 @@ def fit(
     losses: list[float] = []
     with torch.inference_mode(False), torch.enable_grad(), _seeded(seed, device) as start:
         generator = torch.Generator().manual_seed(_draw())  # `start` is for the module's initialisation
-        source, held_rows = _divide(data, validation, batch_size, generator, device)
-        if isinstance(source, _Rows):
-            _check_arrays(module, source.first(0)[0])
-        seen: float = 0  # of the coming batches
-        if initialize and (initializer := _method(module, "initialize")) is not None:
-            samples, seen = source.first(_INITIAL_BATCHES * batch_size)
-            initializer(*samples, seed=start)
+        table, held_rows = _divide(data, validation, generator, device)
+        initializer = _method(module, "initialize") if initialize else None
+        seen: float = math.inf  # of the coming batches
+        if table is None:
+            rows = 0 if initializer is None else _INITIAL_BATCHES * batch_size
+            first, batches = _streamed(data, batch_size, rows, device)
+            table = _joined(first)
+            seen = min(distributed.each(len(first), device=device))[0]  # by all ranks
+        else:
+            _check_arrays(module, table)
+            batches = _shuffled(table, batch_size, generator)
+        if initializer is None:
+            seen = 0
+        else:
+            initializer(*table, seed=start)
+        distributed.agree("steps and validation", (steps, bool(held_rows), validate_every, patience))
+        distributed.synchronize(module)
         chosen = _optimizer(optimizer, module, lr)
         model, update_averages = _averages(module, _decay(module, steps) if average is None else average)
         every, pieces = validate_every or max(1, steps // 20), _chunks(held_rows, batch_size)
         held_out = _HeldOut(model, pieces, start, every, patience)
         held_out.validate(0)
-        rates, bar = _scheduled(chosen, schedule, steps), _progress_bar(steps, progress)
+        rates, bar = _scheduled(chosen, schedule, steps), _progress_bar(steps, progress and distributed.rank() == 0)
         with _left_in_eval(module), rates as set_rates, bar as update_bar:
-            called: tuple[Callback, ...] = (set_rates, update_averages, held_out, update_bar, *own_callbacks)
-            for loss in itertools.islice(_steps(module, source, chosen, clip, seen), steps):
+            there = (set_rates, update_averages, held_out, update_bar, *own_callbacks)
+            called = [callback for callback in there if callback is not None]
+            for loss in itertools.islice(_steps(module, batches, chosen, clip, seen), steps):
                 losses.append(loss)
                 stops = [callback(len(losses), loss, module) for callback in called]
-                if any(stops):
+                if any(distributed.total(any(stops), device=device)):  # a callback of any rank
                     break
         held_out.restore(module, len(losses))
     stopped = "steps" if len(losses) == steps else "patience" if held_out.exhausted else "callback"
@@ -198,12 +214,12 @@ def fit(
 
 
 def _steps(
-    module: nn.Module, source: Iterable[Batch], optimizer: Optimizer, clip: float | None, seen: float
+    module: nn.Module, batches: Iterable[Batch], optimizer: Optimizer, clip: float | None, seen: float
 ) -> Iterator[float]:
     """Take one step after the other, without end, and yield the loss of each; the first ``seen`` are not observed."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     loss_of, observe, last = _method(module, "loss") or module, _method(module, "observe"), None
-    for step, batch in enumerate(source, start=1):
+    for step, batch in enumerate(batches, start=1):
         if not module.training:  # the first step, or the one after a validation
             module.train()
         if observe is not None and step > seen:
@@ -214,8 +230,9 @@ def _steps(
         if not loss.requires_grad:
             raise ValueError("the module's loss has no gradient; expected one that depends on the module's parameters")
         loss.backward()
+        average = distributed.average_gradients(parameters, loss.detach())
         # one transfer from the device per step
-        value, gradient = torch.stack([loss.detach(), _clipped(parameters, clip, loss)]).tolist()
+        value, gradient = torch.stack([average, _clipped(parameters, clip, loss)]).tolist()
         if not math.isfinite(value) or not math.isfinite(gradient):
             raise _not_finite(value, step, last)
         optimizer.step()
@@ -282,9 +299,7 @@ def _seeded(seed: int | None, device: torch.device) -> Iterator[int]:
     if seed is None:
         yield _draw()
         return
-    others = () if device.type == "cpu" else range(getattr(torch, device.type).device_count())
-    with torch.random.fork_rng(devices=others, device_type=device.type):
-        (torch.manual_seed if others else torch.default_generator.manual_seed)(int(seed))
+    with borrowed(int(seed), device.type):
         yield int(seed)
 
 
@@ -295,22 +310,18 @@ def _draw() -> int:
 # Batches
 
 
-def _divide(
-    data: Any, validation: Any, batch_size: int, generator: torch.Generator, device: torch.device
-) -> tuple["_Rows | _Stream", Batch]:
-    """The source of batches, and the held-out rows: an empty tuple without validation."""
+def _divide(data: Any, validation: Any, generator: torch.Generator, device: torch.device) -> tuple[Batch | None, Batch]:
+    """The rows of arrays, None for a stream, and the held-out rows: an empty tuple without validation."""
     table = _arrays(data, "data", device)
-    held = None if validation is None else _arrays(validation, "validation", device)
     if isinstance(validation, Real):
-        table, held = _split(table, float(validation), generator)
-    elif validation is not None and held is None:
+        return _split(table, float(validation), generator)
+    held = () if validation is None else _arrays(validation, "validation", device)
+    if held is None:
         got = type(validation).__name__
         raise TypeError(f"validation is a {got}; expected a fraction of the rows, or arrays as data has them")
-    elif held is not None and table is not None and len(held) != len(table):
+    if held and table is not None and len(held) != len(table):
         raise ValueError(f"validation has {len(held)} arrays; expected {len(table)}, as many as data has")
-    if table is None:
-        return _Stream(data, batch_size, device), held or ()
-    return _Rows(table, batch_size, generator), held or ()
+    return table, held
 
 
 def _arrays(data: Any, name: str, device: torch.device) -> Batch | None:
@@ -349,74 +360,56 @@ def _chunks(rows: Batch, size: int) -> list[Batch]:
     return list(zip(*(x.tensor_split(pieces) for x in rows), strict=True))
 
 
-@final
-class _Rows:
+def _shuffled(table: Batch, batch_size: int, generator: torch.Generator) -> Iterator[Batch]:
     """Batches without replacement from the rows of arrays: shuffled epochs, end to end, every batch full."""
-
-    def __init__(self, table: Batch, batch_size: int, generator: torch.Generator):
-        self._table, self._generator = table, generator
-        self._size = min(batch_size, len(table[0]))
-
-    def first(self, rows: int) -> tuple[Batch, float]:
-        """All rows, whatever number was asked for: no later batch has another."""
-        return self._table, math.inf
-
-    def __iter__(self) -> Iterator[Batch]:
-        order = self._epoch()
-        while True:
-            if len(order) < self._size:
-                order = torch.cat([order, self._epoch()])
-            yield _select(self._table, order[: self._size])
-            order = order[self._size :]
-
-    def _epoch(self) -> Tensor:
-        return torch.randperm(len(self._table[0]), generator=self._generator).to(self._table[0].device)
+    rows, order = len(table[0]), torch.empty(0, dtype=torch.long, device=table[0].device)
+    size = min(batch_size, rows)
+    while True:
+        if len(order) < size:
+            order = torch.cat([order, torch.randperm(rows, generator=generator).to(order.device)])
+        yield _select(table, order[:size])
+        order = order[size:]
 
 
-@final
-class _Stream:
-    """Batches that come ready-made, from an iterable that is gone through again and again, or from a sampler."""
+def _streamed(data: Any, batch_size: int, rows: int, device: torch.device) -> tuple[list[Batch], Iterator[Batch]]:
+    """The first batches, of at least so many rows or an epoch's, and all batches, without end."""
+    if not isinstance(data, Iterable) and callable(data):
+        data = (sampler(batch_size) for sampler in itertools.repeat(data))
+    elif not isinstance(data, Iterable) or isinstance(data, (str, bytes, Mapping)):
+        raise TypeError(
+            f"data is a {type(data).__name__}; expected an array or frame, a tuple of them, a DataLoader or "
+            f"other iterable of batches, or a function that draws a batch. Wrap a Dataset in a DataLoader"
+        )
+    epoch = (_batch(batch, device) for batch in data)
+    first: list[Batch] = []
+    while rows > 0 and (batch := next(epoch, None)) is not None:
+        first.append(batch)
+        rows -= len(batch[0])
+    if rows > 0 and not first:
+        raise _ended(0)
+    return first, _again_and_again(itertools.chain(first, epoch), data, device)
 
-    def __init__(self, data: Any, batch_size: int, device: torch.device):
-        if not isinstance(data, Iterable) and callable(data):
-            data = (sampler(batch_size) for sampler in itertools.repeat(data))
-        elif not isinstance(data, Iterable) or isinstance(data, (str, bytes, Mapping)):
-            raise TypeError(
-                f"data is a {type(data).__name__}; expected an array or frame, a tuple of them, a DataLoader or "
-                f"other iterable of batches, or a function that draws a batch. Wrap a Dataset in a DataLoader"
-            )
-        self._data, self._device = data, device
-        self._epoch = self._begin()
 
-    def first(self, rows: int) -> tuple[Batch, float]:
-        """At least ``rows`` rows, or an epoch's, and the number of batches they are; training starts with these."""
-        taken: list[Batch] = []
-        while rows > 0 and (batch := next(self._epoch, None)) is not None:
-            taken.append(batch)
-            rows -= len(batch[0])
-        if not taken:
-            raise _ended(0)
-        shapes = {tuple(tuple(x.shape[1:]) for x in batch) for batch in taken}
-        if len(shapes) > 1:
-            raise ValueError(f"data has batches of rows of shapes {sorted(shapes)}; expected the same in each batch")
-        self._epoch = itertools.chain(taken, self._epoch)
-        samples = tuple(map(torch.cat, zip(*taken, strict=True)))
-        for i, x in enumerate(samples):
-            check_finite(x.reshape(len(x), -1), f"data[{i}]")
-        return samples, len(taken)
-
-    def __iter__(self) -> Iterator[Batch]:
-        for count in itertools.count():
-            batch = next(self._epoch, None)
-            if batch is None:
-                self._epoch = self._begin()
-                batch = next(self._epoch, None)
-            if batch is None:
-                raise _ended(count)
+def _again_and_again(epoch: Iterator[Batch], data: Iterable[Any], device: torch.device) -> Iterator[Batch]:
+    """Batches of an epoch, and then of the data as long as they have any."""
+    count = before = 0
+    while True:
+        for count, batch in enumerate(epoch, start=before + 1):  # noqa: B007  # how many there were
             yield batch
+        if count == before:
+            raise _ended(count)
+        before, epoch = count, (_batch(batch, device) for batch in data)
 
-    def _begin(self) -> Iterator[Batch]:
-        return (_batch(batch, self._device) for batch in self._data)
+
+def _joined(batches: list[Batch]) -> Batch:
+    """The rows of some batches; none where there are no batches."""
+    shapes = {tuple(tuple(x.shape[1:]) for x in batch) for batch in batches}
+    if len(shapes) > 1:
+        raise ValueError(f"data has batches of rows of shapes {sorted(shapes)}; expected the same in each batch")
+    table = tuple(map(torch.cat, zip(*batches, strict=True)))
+    for i, x in enumerate(table):
+        check_finite(x.reshape(len(x), -1), f"data[{i}]")
+    return table
 
 
 def _split(table: Batch | None, fraction: float, generator: torch.Generator) -> tuple[Batch, Batch]:
@@ -457,7 +450,7 @@ def _ended(count: int) -> ValueError:
 def cosine(progress: float) -> float:
     """Fall from 1 to 0 along half a cosine: (1 + cos(pi * progress)) / 2.
 
-    Example:
+    Examples:
         >>> cosine(0.0), cosine(1.0)
         (1.0, 0.0)
     """
@@ -467,7 +460,7 @@ def cosine(progress: float) -> float:
 def linear(progress: float) -> float:
     """Fall from 1 to 0 along a line: 1 - progress.
 
-    Example:
+    Examples:
         >>> linear(0.25)
         0.75
     """
@@ -477,7 +470,7 @@ def linear(progress: float) -> float:
 def warmup(fraction: float, then: Schedule = cosine) -> Schedule:
     """Make a schedule that rises from 0 to 1 over ``fraction`` of the steps and goes on with ``then``.
 
-    Example:
+    Examples:
         >>> [warmup(0.5, linear)(progress) for progress in (0.0, 0.25, 0.5, 0.75)]
         [0.0, 0.5, 1.0, 0.5]
     """
@@ -491,7 +484,7 @@ def warmup(fraction: float, then: Schedule = cosine) -> Schedule:
 
 
 @contextmanager
-def _scheduled(optimizer: Optimizer, schedule: Schedule | None, steps: int) -> Iterator[Callback]:
+def _scheduled(optimizer: Optimizer, schedule: Schedule | None, steps: int) -> Iterator[Callback | None]:
     """Scale the optimiser's learning rates by ``schedule(step / steps)``, and restore them in the end."""
     rates = [group["lr"] for group in optimizer.param_groups]
 
@@ -504,7 +497,7 @@ def _scheduled(optimizer: Optimizer, schedule: Schedule | None, steps: int) -> I
 
     try:
         scale(0, math.nan, None)
-        yield _idle if schedule is None else scale  # a user's own scheduler may set the rates
+        yield None if schedule is None else scale  # a user's own scheduler may set the rates
     finally:
         for group, rate in zip(optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
@@ -515,10 +508,10 @@ def _decay(module: nn.Module, steps: int) -> float:
     return max(0.0, 1 - 10 / steps) if getattr(module, "averaged", False) is True else 0.0
 
 
-def _averages(module: nn.Module, decay: float) -> tuple[nn.Module, Callback]:
+def _averages(module: nn.Module, decay: float) -> tuple[nn.Module, Callback | None]:
     """A model with the averages of the parameters and a callback that updates them; without a decay the module."""
     if decay == 0:
-        return module, _idle
+        return module, None
 
     def update(averages: Iterable[Tensor], parameters: Iterable[Tensor], count: Tensor | int) -> None:
         weight = (1 - decay) / (1 - decay ** (int(count) + 1))  # of the last step, so that all sum to one
@@ -575,9 +568,11 @@ def _evaluate(module: nn.Module, pieces: list[Batch], seed: int) -> float:
     """The mean loss over rows, with the same random numbers each time and none that training would use."""
     module.eval()
     loss_of, rows = _method(module, "loss") or module, [len(piece[0]) for piece in pieces]
-    with _seeded(seed, pieces[0][0].device):
+    with _seeded(seed, pieces[0][0].device), distributed.alone():  # ranks may have other numbers of pieces
         losses = torch.stack([_scalar(loss_of(*piece)) for piece in pieces]).tolist()
-    mean = sum(n * loss for n, loss in zip(rows, losses, strict=True)) / sum(rows)
+    loss = sum(n * loss for n, loss in zip(rows, losses, strict=True))
+    loss, count = distributed.total(loss, sum(rows), device=pieces[0][0].device)
+    mean = loss / count
     return math.inf if math.isnan(mean) else mean  # losses are compared
 
 
@@ -586,10 +581,10 @@ def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 
 @contextmanager
-def _progress_bar(steps: int, shown: bool) -> Iterator[Callback]:
+def _progress_bar(steps: int, shown: bool) -> Iterator[Callback | None]:
     """Show a bar on stderr with the step, the smoothed loss and the time left; or nothing."""
     if not shown:
-        yield _idle
+        yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -605,10 +600,6 @@ def _progress_bar(steps: int, shown: bool) -> Iterator[Callback]:
 
     with bar:
         yield callback
-
-
-def _idle(step: int, loss: float, module: nn.Module) -> None:
-    """A callback that does nothing."""
 
 
 # Arguments

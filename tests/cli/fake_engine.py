@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from infoknife import measure
+from infoknife.measure import pairs
 from infoknife.measure.estimate import Candidate, Diagnostics, Estimate
 from infoknife.measure.interval import column_kinds
 from infoknife.measure.table import Table, read_table
@@ -31,7 +32,8 @@ class Engine:
 
     def install(self, patch: pytest.MonkeyPatch) -> None:
         for name in ("entropy", "mutual_information", "permutation_test"):
-            patch.setattr(measure, name, getattr(self, name), raising=False)
+            for module in (measure, pairs) if name != "entropy" else (measure,):
+                patch.setattr(module, name, getattr(self, name))
 
     def entropy(self, x: Any, given: Any = None, **options: Any) -> Estimate:
         table, rows = self._read(x=x, given=given, **options)

@@ -3,17 +3,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from infoknife.cli.bench import bench as command
-from infoknife.cli.report import report
+from infoknife.cli import app
 from infoknife.paper.engine import read_records
 from infoknife.paper.experiments import bench
 
-app = typer.Typer()
-app.command("bench")(command)
-app.command("report")(report)
 FEW = ("--tasks", "moons,gaussian-1x1,classes-2-1d", "--methods", "knife,doe,parzen", "--n", "60,120")
 
 

@@ -93,7 +93,7 @@ def test_no_process_is_left_behind(known: Path, signum: int) -> None:
         assert _session(process.pid) == []
         _, errors = process.communicate(timeout=10)
     assert process.returncode == (130 if signum == signal.SIGINT else -signum)
-    assert signum != signal.SIGINT or errors == "infoknife mi: stopped\n"
+    assert signum != signal.SIGINT or errors.endswith("infoknife mi: stopped\n")  # workers that start may say more
 
 
 def _session(leader: int) -> list[str]:

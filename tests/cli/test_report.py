@@ -3,19 +3,16 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from infoknife.cli.report import report
+from infoknife.cli import app
 from tests.paper.engine.record_factory import Record, bench, entropies
 
-app = typer.Typer()
-app.command()(report)
 RECORDS = [*entropies("table1", "paper", 10, 2), *bench()]
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(app, ["report", *map(str, arguments)])
 
 
 def stored(folder: Path, records: list[Record]) -> Path:
@@ -55,6 +52,13 @@ def test_a_report_of_the_report_is_the_same(done: tuple[Result, Path], tmp_path:
     assert result.exit_code == 0, result.output
     for name in ("index.html", "tables.md", "records.jsonl"):
         assert (tmp_path / "again" / name).read_bytes() == (done[1] / "report" / name).read_bytes()
+
+
+def test_a_file_of_records(tmp_path: Path) -> None:
+    file = stored(tmp_path / "all", RECORDS) / "some.jsonl"
+    result = run(file)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "all" / "report" / "index.html").exists()
 
 
 def test_brackets_in_names_are_text(tmp_path: Path) -> None:

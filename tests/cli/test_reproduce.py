@@ -9,22 +9,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from infoknife.cli.reproduce import reproduce
+from infoknife.cli import app
 from infoknife.paper.engine import Outcome, Store, Trial, read_records
 from infoknife.paper.engine.trial import Arguments, OnStep
 from infoknife.paper.experiments import select
 from tests.paper.engine.tiny import fail, install, succeed, tiny
 
-app = typer.Typer()
-app.command()(reproduce)
 CHOSEN = ("table1", "--preset", "quick", "--methods", "doe")  # six trials of less than a second
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
 
 
 def tiny_run(out: Path, *more: object) -> Result:
@@ -267,9 +264,26 @@ def test_trials_of_another_process_are_told(tmp_path: Path, monkeypatch: pytest.
     assert "1 are being run by another process" in result.stdout
 
 
+def test_missing_pandas_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert complains(run(*CHOSEN, "--out", tmp_path / "out"), "pandas", "infoknife[experiments]")
+
+
 def test_missing_joblib_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, tiny(succeed))
-    monkeypatch.setitem(sys.modules, "joblib", None)
+    monkeypatch.setitem(sys.modules, "joblib.externals.loky", None)
     result = tiny_run(tmp_path, "--jobs", 2)
     assert result.exit_code == 2
     assert "infoknife[experiments]" in result.stderr.splitlines()[-1]
+
+
+def test_a_scheduler_that_does_not_answer_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    install(monkeypatch, tiny(never))
+    monkeypatch.setattr("infoknife.paper.engine.runner.TIMEOUT", 1)
+    result = tiny_run(tmp_path, "--backend", "dask", "--scheduler", "tcp://127.0.0.1:9")
+    assert result.exit_code == 2
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in result.stderr.splitlines()[-1]
+    result = tiny_run(tmp_path, "--scheduler", "tcp://127.0.0.1:9")
+    assert result.exit_code == 2
+    assert "backend is 'joblib'; expected dask" in result.stderr.splitlines()[-1]

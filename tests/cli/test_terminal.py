@@ -1,4 +1,7 @@
 import io
+import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -34,3 +37,43 @@ def test_a_command_on_an_old_terminal(flowers: Path, engine: Engine) -> None:
         result = CliRunner(charset=encoding).invoke(app, arguments)
         assert result.exit_code == 0
         assert f" {sign} " in result.stdout
+
+
+def test_help_version_and_typos_do_not_load_torch() -> None:
+    code = """
+import sys
+from infoknife.cli import app
+try:
+    app()
+finally:
+    sys.exit("loaded" if {"torch", "numpy", "scipy"} & set(sys.modules) else 0)
+"""
+    for arguments in (["--help"], ["--version"], ["mii"], ["mi", "--help"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments], check=False, capture_output=True, text=True, timeout=60
+        )
+        assert (done.returncode, "loaded" in done.stderr) == (0, False), done.stderr
+
+
+def test_no_color() -> None:
+    flags = dict(os.environ, FORCE_COLOR="1", NO_COLOR="1")
+    result = CliRunner(env=flags).invoke(app, ["mi", "--help"])
+    assert "\x1b[3" not in result.stdout
+
+
+def test_every_error_is_one_line(tmp_path: Path) -> None:
+    for arguments in (["tasks", "zzz"], ["report", str(tmp_path / "no")], ["audit", "no.csv", "--private", "a"]):
+        result = CliRunner().invoke(app, arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        (line,) = result.stderr.splitlines()
+        assert line.startswith(f"infoknife {arguments[0]}: ")
+
+
+def test_doctor() -> None:
+    result = CliRunner().invoke(app, ["doctor", "--json"])
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert {"infoknife", "python", "torch", "threads", "devices", "extras", "self-check"} <= found.keys()
+    assert found["self-check"].startswith("passed")
+    shown = CliRunner().invoke(app, ["doctor"]).stdout
+    assert all(name in shown for name in ("torch", "devices", "self-check"))

@@ -17,7 +17,7 @@ def test_all_trials_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[st
     trials, store = tiny(seeds=4).trials("quick"), Store(tmp_path)
     store.prepare(trials)
     next(engine.run(trials, store))
-    assert len(run_all("bench", trials, store, jobs=1, retry=False)) == 4
+    assert len(run_all(trials, store, jobs=1, retry=False)) == 4
     shown = capsys.readouterr()
     assert "4/4" in shown.err
     assert "4 of 4 trials on record" in shown.out
@@ -27,7 +27,7 @@ def test_trials_of_another_process_and_failures_are_told(tmp_path: Path, capsys:
     trials, store = tiny(fail).trials("quick"), Store(tmp_path)
     store.prepare(trials)
     with store.claim(trials[0]):
-        assert len(run_all("bench", trials, store, jobs=1, retry=False)) == 2
+        assert len(run_all(trials, store, jobs=1, retry=False)) == 2
     shown = capsys.readouterr()
     assert "2/3" in shown.err
     assert "failed: tiny knife #1: FloatingPointError" in shown.out
@@ -44,7 +44,7 @@ def test_zero_jobs_are_all_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(os, "cpu_count", lambda: 7)
     monkeypatch.setattr(engine, "run", run)
     for jobs in (0, 3):
-        run_all("bench", [], Store(tmp_path), jobs=jobs, retry=False)
+        run_all([], Store(tmp_path), jobs=jobs, retry=False)
     assert seen == [7, 3]
 
 

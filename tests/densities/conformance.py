@@ -57,18 +57,8 @@ KINDS = (
     Kind("schraudolph", Schraudolph, FEW, skip=STAYS, excess=1.6),
     Kind("knife diagonal", KNIFE, FEW | {"covariance": "diagonal"}),
     *(Kind(f"knife {shape}", KNIFE, FEW | {"covariance": shape}, NO_CLASSES) for shape in SHAPES[2:]),
-    *(
-        Kind(
-            f"knife paper-network {shape}",
-            KNIFE,
-            FEW | {"covariance": shape, "network": "paper"},
-            GIVEN,
-            excess=0.12,
-        )
-        for shape in SHAPES[:2]
-    ),
     Kind("knife paper-start", KNIFE, FEW | {"init": "paper"}, ("marginal", "classes"), PAPER, excess=0.3),
-    Kind("knife paper-all", KNIFE, FEW | {"init": "paper", "network": "paper"}, GIVEN, PAPER, excess=0.3),
+    Kind("knife paper-all", KNIFE, FEW | {"init": "paper"}, GIVEN, PAPER, excess=0.3),
     Kind("gaussian paper-start", Gaussian, {"init": "paper"}, NO_CLASSES, PAPER, excess=5.0),
     Kind("parzen silverman", Parzen, FEW | {"bandwidth": "silverman"}, MARGINAL, STAYS, learns=False, excess=0.6),
     Kind("parzen number", Parzen, {"bandwidth": 0.2}, MARGINAL, PAPER, learns=False, excess=0.3),

@@ -131,24 +131,6 @@ def test_it_learns_a_curved_density_and_samples_it() -> None:
         assert ks_2samp(drawn[:, i].numpy(), fresh[:, i].numpy()).statistic < 0.06
 
 
-@pytest.mark.parametrize(("name", "value"), [("transforms", 0), ("bins", 0), ("bins", 1), ("hidden", (8, 0))])
-def test_counts_that_are_too_small(name: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=rf"^{name} is [01]; expected at least"):
-        Flow(2, **{name: value})
-
-
-@pytest.mark.parametrize(("name", "value"), [("transforms", 1.5), ("bins", True), ("hidden", (8.5,))])
-def test_counts_of_the_wrong_kind(name: str, value: Any) -> None:
-    with pytest.raises(TypeError, match=rf"^{name} is .*; expected a whole number"):
-        Flow(2, **{name: value})
-
-
-@pytest.mark.parametrize("hidden", [64, "64", None])
-def test_widths_that_are_no_list(hidden: Any) -> None:
-    with pytest.raises(TypeError, match=r"^hidden is .*; expected the widths of the layers, such as \(64, 64\)"):
-        Flow(2, hidden=hidden)
-
-
 def test_without_zuko_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 

@@ -1,7 +1,6 @@
 """KNIFE itself: its forms, its starts, its place in the networks of others."""
 
 import math
-from typing import Any
 
 import pytest
 import torch
@@ -22,7 +21,7 @@ def test_forms() -> None:
     assert isinstance(KNIFE(2).bank, MarginalKernels)
     assert isinstance(KNIFE(2, given_classes=3).bank, ClassKernels)
     assert isinstance(KNIFE(2, 4, given_dim=3).bank, TrunkKernels)
-    assert isinstance(KNIFE(2, 4, given_dim=3, network="paper").bank, PaperKernels)
+    assert isinstance(KNIFE(2, 4, given_dim=3, init="paper").bank, PaperKernels)
 
 
 def test_defaults() -> None:
@@ -180,10 +179,3 @@ def test_compiled(kwargs: dict[str, int], generator: torch.Generator) -> None:
     knife = KNIFE(2, 4, **kwargs).eval()  # type: ignore[arg-type]
     compiled = torch.compile(knife, backend="aot_eager", fullgraph=True)
     torch.testing.assert_close(compiled(*arguments), knife(*arguments))
-
-
-@pytest.mark.parametrize("options", [{"activation": nn.ReLU}, {"layer_norm": True}])
-@pytest.mark.parametrize("condition", [{}, {"given_classes": 3}])
-def test_layers_without_a_network_are_refused(options: dict[str, Any], condition: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"^(activation|layer_norm) "):
-        KNIFE(2, 4, **condition, **options)

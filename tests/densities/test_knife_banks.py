@@ -11,7 +11,6 @@ from infoknife.densities import knife
 from infoknife.densities.knife import (
     COVARIANCES,
     ClassKernels,
-    Diagonal,
     Full,
     Init,
     MarginalKernels,
@@ -23,8 +22,8 @@ from infoknife.mixtures import fit_mixture
 from infoknife.nn import MLP
 from tests.conftest import Seeded
 
-NETWORKS = [*(("trunk", name) for name in COVARIANCES), ("paper", "full"), ("paper", "diagonal")]
-networks = pytest.mark.parametrize(("network", "name"), NETWORKS)
+FORMS: list[tuple[Init, str]] = [*(("data", name) for name in COVARIANCES), ("paper", "full")]
+forms = pytest.mark.parametrize(("init", "name"), FORMS)
 
 # one set of kernels, or one for each class
 
@@ -127,71 +126,47 @@ def test_start_finds_modes_of_the_residual(generator: torch.Generator) -> None:
     assert KNIFE(1, 8, given_dim=1).initialize(x, y, seed=0)(x, y).item() == pytest.approx(truth, abs=0.1)
 
 
-def test_paper_network_starts_from_the_marginal(generator: torch.Generator) -> None:
-    x, y, _ = linear_pair(2000, generator)
-    marginal = KNIFE(2, 8).initialize(x, seed=0)
-    conditional = KNIFE(2, 8, given_dim=5, network="paper").initialize(x, y, seed=0)
-    torch.testing.assert_close(conditional.log_prob(x, y), marginal.log_prob(x), rtol=1e-3, atol=1e-3)
-
-
-@pytest.mark.parametrize("name", ["tied", "low-rank"])
-def test_papers_networks_refuse_other_shapes(name: str) -> None:
-    with pytest.raises(ValueError, match=f"^network is 'paper', but covariance is '{name}'"):
-        KNIFE(2, 8, given_dim=5, network="paper", covariance=name)
-
-
 def test_papers_networks() -> None:
     """Section A.3: three networks with one tanh layer."""
-    bank = KNIFE(2, 8, given_dim=5, network="paper").bank
+    bank = KNIFE(2, 8, given_dim=5, init="paper").bank
     assert isinstance(bank, PaperKernels)
     for network, out in ((bank.means, 16), (bank.logits, 8)):
         assert isinstance(network, MLP)
         assert [type(layer).__name__ for layer in network] == ["Linear", "Tanh", "Transposed"]
         assert network(torch.zeros(1, 5)).shape == (out, 1)
-
-
-@pytest.mark.parametrize(("name", "sizes"), [("full", [24, 16, 8]), ("diagonal", [8, 8, 8])])
-def test_there_is_a_layer_for_each_column_of_the_factor(name: str, sizes: list[int]) -> None:
-    bank = KNIFE(3, 8, given_dim=5, network="paper", covariance=name).bank
-    assert isinstance(bank, PaperKernels)
     assert [type(layer).__name__ for layer in bank.shape] == ["Linear", "Tanh"]
     hidden = bank.shape(torch.zeros(1, 5))
-    assert [layer(hidden).shape for layer in bank.columns] == [(size, 1) for size in sizes]
+    assert [layer(hidden).shape for layer in bank.columns] == [(16, 1), (8, 1)]
 
 
-@networks
-def test_layers_of_the_networks(name: str, network: str) -> None:
-    bank = KNIFE(2, 4, given_dim=5, covariance=name, network=network, activation=nn.ReLU, layer_norm=True).bank
+@forms
+def test_layers_of_the_networks(name: str, init: Init) -> None:
+    bank = KNIFE(2, 4, given_dim=5, covariance=name, init=init, activation=nn.ReLU, layer_norm=True).bank
     kinds = [type(module).__name__ for module in bank.modules()]
-    hidden = 2 if network == "trunk" else 3  # layers: two in one network, or one in each of three
+    hidden = 2 if init == "data" else 3  # layers: two in one network, or one in each of three
     assert kinds.count("ReLU") == hidden
     assert kinds.count("Tanh") == kinds.count("SiLU") == 0
-    assert kinds.count("LayerNorm") == (3 if network == "trunk" else 6)
+    assert kinds.count("LayerNorm") == (3 if init == "data" else 6)
 
 
 @pytest.mark.parametrize("layer_norm", [False, True])
-@pytest.mark.parametrize("name", ["full", "diagonal"])
 def test_with_layer_norm_units_of_a_row_of_the_condition_do_not_matter(
-    name: str, layer_norm: bool, generator: torch.Generator
+    layer_norm: bool, generator: torch.Generator
 ) -> None:
     u, given = (torch.randn(50, d, generator=generator, dtype=torch.double) for d in (2, 5))
     moved = 3 * given + torch.randn(50, 1, generator=generator, dtype=torch.double)
-    bank = KNIFE(2, 4, given_dim=5, covariance=name, network="paper", layer_norm=layer_norm).double().bank
+    bank = KNIFE(2, 4, given_dim=5, init="paper", layer_norm=layer_norm).double().bank
     assert isinstance(bank, PaperKernels)
     with torch.no_grad():
-        bank.start_paper(u, generator)
+        bank.start(u, generator)
     assert torch.allclose(bank.log_prob(u, given), bank.log_prob(u, moved), atol=1e-3) == layer_norm
 
 
-@pytest.mark.parametrize("covariance", [Full(1), Full(3), Diagonal(3)])
-def test_papers_kernels_are_the_plain_formula_of_the_networks_outputs(
-    covariance: Full | Diagonal, generator: torch.Generator
-) -> None:
+@pytest.mark.parametrize("dim", [1, 3])
+def test_papers_kernels_are_the_plain_formula_of_the_networks_outputs(dim: int, generator: torch.Generator) -> None:
     """Value and gradients, for rows in one block and in several."""
-    u, given = (
-        torch.randn(7, d, generator=generator, dtype=torch.double).requires_grad_() for d in (covariance.dim, 5)
-    )
-    bank = _redrawn(PaperKernels(5, 4, covariance), generator)
+    u, given = (torch.randn(7, d, generator=generator, dtype=torch.double).requires_grad_() for d in (dim, 5))
+    bank = _redrawn(PaperKernels(5, 4, dim), generator)
     wanted = [u, given, *bank.parameters()]
     truth = _plain(bank, u, given)
     expected = torch.autograd.grad(truth.sum(), wanted)
@@ -206,7 +181,7 @@ def test_papers_kernels_are_the_plain_formula_of_the_networks_outputs(
 
 def _redrawn(bank: PaperKernels, generator: torch.Generator) -> PaperKernels:
     with torch.no_grad():
-        bank.double().start_paper(torch.empty(0), generator)
+        bank.double().start(torch.empty(0), generator)
     return bank
 
 
@@ -225,7 +200,7 @@ def _plain(bank: PaperKernels, u: Tensor, given: Tensor) -> Tensor:
 def test_samples_of_full_kernels_have_the_moments_of_their_kernels(generator: torch.Generator) -> None:
     """One kernel for one condition: the precision is L'L, with the L that the networks give."""
     given, n = torch.randn(1, 5, generator=generator, dtype=torch.double), 20_000
-    bank = _redrawn(PaperKernels(5, 1, Full(3)), generator)
+    bank = _redrawn(PaperKernels(5, 1, 3), generator)
     with torch.no_grad():
         x = bank.sample(n, given.expand(n, 5), generator)
         means, columns = bank._planes(given)
@@ -237,7 +212,7 @@ def test_samples_of_full_kernels_have_the_moments_of_their_kernels(generator: to
 
 def test_papers_start_draws_all_layers_uniformly(generator: torch.Generator) -> None:
     """Section A.3, as torch does: weights and biases up to one over the root of the inputs."""
-    bank = _redrawn(PaperKernels(5, 32, Full(3), hidden=16), generator)
+    bank = _redrawn(PaperKernels(5, 32, 3, hidden=16), generator)
     assert len(bank.columns) == 3
     for layer in bank.columns:
         for value in (value.detach() * 4 for value in layer.parameters()):
@@ -248,7 +223,7 @@ def test_papers_start_draws_all_layers_uniformly(generator: torch.Generator) -> 
 
 def test_papers_start_is_decided_by_the_seed_alone(generator: torch.Generator) -> None:
     x, y, _ = linear_pair(50, generator)
-    one, two = (KNIFE(2, 4, given_dim=5, network="paper", init="paper").initialize(x, y, seed=0) for _ in range(2))
+    one, two = (KNIFE(2, 4, given_dim=5, init="paper").initialize(x, y, seed=0) for _ in range(2))
     assert torch.equal(one.log_prob(x, y), two.log_prob(x, y))
     assert isinstance(one.bank, PaperKernels)
     bound = 5**-0.5
@@ -258,18 +233,18 @@ def test_papers_start_is_decided_by_the_seed_alone(generator: torch.Generator) -
 
 def test_width_of_the_networks() -> None:
     trunk = KNIFE(2, 8, given_dim=5, hidden=7).bank
-    paper = KNIFE(2, 8, given_dim=5, hidden=7, network="paper").bank
+    paper = KNIFE(2, 8, given_dim=5, hidden=7, init="paper").bank
     assert isinstance(trunk, TrunkKernels)
     assert isinstance(paper, PaperKernels)
     assert trunk.trunk[0].out_features == paper.means[0].out_features == 7
 
 
-@networks
-def test_condition_matters_after_training(name: str, network: str, generator: torch.Generator) -> None:
+@forms
+def test_condition_matters_after_training(name: str, init: Init, generator: torch.Generator) -> None:
     """x = y^2 + noise: what no linear model knows."""
     y = torch.randn(1000, 1, generator=generator)
     x = y.square() + 0.1 * torch.randn(1000, 1, generator=generator)
-    density = KNIFE(1, 4, given_dim=1, covariance=name, network=network).initialize(x, y, seed=0)
+    density = KNIFE(1, 4, given_dim=1, covariance=name, init=init).initialize(x, y, seed=0)
     before = density(x, y).item()
     optimizer = torch.optim.Adam(density.parameters(), 0.01)
     for step in range(60):
@@ -291,11 +266,11 @@ def test_the_trunk_cannot_make_a_kernel_a_spike() -> None:
         torch.testing.assert_close(bank._moves(given)[2], torch.full((1, 4, 1), expected), rtol=0, atol=0.02)
 
 
-@networks
+@forms
 @pytest.mark.parametrize("rows", [2, 3, 10])
-def test_fewer_rows_than_columns(name: str, network: str, rows: int, generator: torch.Generator) -> None:
+def test_fewer_rows_than_columns(name: str, init: Init, rows: int, generator: torch.Generator) -> None:
     x, y = torch.randn(rows, 6, generator=generator), torch.randn(rows, 9, generator=generator)
-    density = KNIFE(6, 4, given_dim=9, covariance=name, network=network).initialize(x, y, seed=0)
+    density = KNIFE(6, 4, given_dim=9, covariance=name, init=init).initialize(x, y, seed=0)
     assert math.isfinite(density(x, y).item())
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Categorical, MixtureSameFamily, MultivariateNormal
 
-from infoknife.densities.knife import COVARIANCES, Covariance, Diagonal, Full, LowRank, Shape, Tied
+from infoknife.densities.knife import Covariance, Diagonal, Full, LowRank, Shape, Tied
 from infoknife.kernels import Units
 from infoknife.mixtures import Mixture
 
@@ -145,16 +145,5 @@ def test_rank_follows_the_dimension(dim: int, rank: int) -> None:
     assert LowRank(dim).rank == rank
 
 
-@pytest.mark.parametrize("rank", [0, -1, D + 1])
-def test_impossible_ranks(rank: int) -> None:
-    with pytest.raises(ValueError, match=f"^rank is {rank}; expected 1 to dim={D}"):
-        LowRank(D, rank)
-
-
 def test_tied_kernels_have_one_shape() -> None:
     assert Tied(D).sizes(M) == Full(D).sizes(1)
-
-
-def test_names() -> None:
-    assert list(COVARIANCES) == ["full", "diagonal", "tied", "low-rank"]
-    assert all(make(D).dim == D for make in COVARIANCES.values())

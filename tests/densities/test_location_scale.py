@@ -1,7 +1,6 @@
 """The densities of DoE: closed forms, maximum likelihood, differentiable samples."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -127,10 +126,3 @@ def test_with_layer_norm_units_of_a_row_of_the_condition_do_not_matter(generator
             density._initialize_paper(generator)
         same = torch.allclose(density._log_prob(x, y), density._log_prob(x, given), atol=1e-3)
         assert same == layer_norm
-
-
-@pytest.mark.parametrize("options", [{"activation": nn.ReLU}, {"layer_norm": True}])
-@pytest.mark.parametrize("condition", [{}, {"given_classes": 3}])
-def test_layers_without_a_network_are_refused(options: dict[str, Any], condition: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"activation or layer_norm is set, but there is no continuous condition"):
-        Gaussian(2, **condition, **options)

@@ -1,5 +1,7 @@
 """Parzen-Rosenblatt and Schraudolph against scipy and by hand."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -55,7 +57,7 @@ def test_centres_are_rows(components: int, generator: torch.Generator) -> None:
 
 def test_points_too_far_away_have_no_density_but_a_sign() -> None:
     density = Parzen(1, bandwidth=1e-3).initialize(torch.tensor([[0.0], [1.0]]))
-    assert density.log_prob(torch.tensor([[1e20]])).item() < -1e30
+    assert -math.inf < density.log_prob(torch.tensor([[1e20]])).item() < -1e29
 
 
 def test_many_points_are_cut_into_parts(generator: torch.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,12 +80,6 @@ def test_schraudolph_by_hand(seeded: Seeded) -> None:
     centres, scale = density.centres[0].numpy(), np.exp(-density.log_diagonal[0].detach().numpy())
     parts = [stats.norm.pdf(x.numpy(), centre, width).prod(1) for centre, width in zip(centres, scale, strict=True)]
     np.testing.assert_allclose(density.log_prob(x).detach().numpy(), np.log(np.mean(parts, 0)), rtol=1e-9)
-
-
-def test_dimensions_are_whole_numbers() -> None:
-    for value, error in ((0, ValueError), (1.5, TypeError), (True, TypeError)):
-        with pytest.raises(error, match=f"^dim is {value}"):
-            Parzen(value)  # type: ignore[arg-type]
 
 
 def test_schraudolph_learns_scales_alone(generator: torch.Generator) -> None:

@@ -120,7 +120,7 @@ SMALL = (  # every class once, for continuous y and for classes, as small as it 
     Case("doe", 2, 1, options=NARROW),
     Case("doe-logistic", 2, 1, options=NARROW),
     Case("schraudolph", 2, 1, options=NARROW | FEW, skip=STAYS),
-    Case("knife", 2, y_classes=3, options=NARROW | FEW),
+    Case("knife", 2, y_classes=3, options=FEW),
     Case("doe", 2, y_classes=3),
     Case("schraudolph", 2, y_classes=3, options=FEW, skip=STAYS[1:]),
     Case("adv", 2, y_classes=3, options=NARROW),

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from infoknife import KNIFE, fit, mi
 from infoknife.estimators import MutualInformation, catalogue, names
+from infoknife.estimators.catalogue import ACTIVATIONS
 from infoknife.estimators.difference import Difference, TwoDensities
-from infoknife.nn import ACTIVATIONS, LayerNorm
+from infoknife.nn import LayerNorm
 from infoknife.tasks import GaussianClasses, GaussianPair
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "estimators.md"
@@ -83,9 +84,10 @@ def test_dimensions_are_whole_numbers(value: Any) -> None:
 def test_options_reach_the_estimator() -> None:
     assert mi("knife", 2, 3, given="x", components=5).sides["x"].columns.components == 5  # type: ignore
     assert mi("knife", 2, 3, given="y").given == "y"
-    assert mi("knife", 2, y_classes=3, components=5).conditional.columns.components == 5  # type: ignore[union-attr]
-    with pytest.raises(TypeError, match="colour"):
-        mi("knife", 2, 3, colour="red")
+    assert mi("knife", 2, y_classes=3, components=5).conditional.components == 5  # type: ignore
+    for name in ("knife", "club", "mine"):
+        with pytest.raises(TypeError, match=rf"^colour is not an option of mi\('{name}'\)"):
+            mi(name, 2, 3, colour="red")
 
 
 def test_the_papers_form_of_knife() -> None:

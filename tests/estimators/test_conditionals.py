@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from infoknife.estimators import critics
-from infoknife.estimators.conditionals import Classifier, Conditional, Regressor
+from infoknife.estimators.variational import Classifier, Conditional, Regressor
 from infoknife.nn import LayerNorm
 
 

@@ -122,6 +122,30 @@ def test_what_no_probe_sees_is_not_ruled_out(monkeypatch: pytest.MonkeyPatch) ->
     assert "certificate" in found.to_html()
 
 
+def test_a_radius_and_a_rare_feature_are_found() -> None:
+    """What linear attackers miss: a class inside a ring, and one that is known in one row of twenty-five."""
+    generator = np.random.default_rng(6)
+    z = generator.normal(size=(500, 2))
+    ring = audit(z, np.square(z).sum(1) > 2 * math.log(2), folds=3)
+    assert ring.grade is Grade.NEARLY
+    assert ring.probes[0].balanced_accuracy < 0.6
+    s = generator.integers(2, size=2000)
+    rare = np.where(generator.random(2000) < 0.04, s, -1).astype(float)[:, None]
+    found = audit(rare, s, folds=3)
+    low, high = found.interval(0.999)
+    assert low < 0.04 * math.log(2) < high
+    assert found.grade is not Grade.NONE
+
+
+def test_a_constant_feature_of_a_rare_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred positives among many rows, and features that say nothing about them."""
+    some_probes(monkeypatch, "linear")
+    s = np.arange(20_000) < 100
+    found = audit(np.random.default_rng(7).normal(size=(20_000, 1)), s, folds=3)
+    assert found.interval()[0] <= 0.001
+    assert found.information.value < 0.001
+
+
 def test_a_quantity_of_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     some_probes(monkeypatch, "linear", "kernel")
     rng = np.random.default_rng(3)
@@ -142,7 +166,7 @@ def test_a_quantity_of_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (content["kind"], content["classes"], content["entropy"]) == ("quantity", [], None)
     assert content["probes"][0]["r2"] == found.probes[0].r2
     page = found.to_html()
-    assert "variance of age that a probe explains" in page
+    assert "The part of the variance of age that a probe explains" in page
     assert "Fano" not in page
     assert "nan" not in page
 

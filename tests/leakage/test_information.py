@@ -1,19 +1,21 @@
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from infoknife.leakage.information import combined, measured, shared
-from infoknife.leakage.probes import Held, Probe
-from infoknife.leakage.rows import Attribute, Floats, Quantity
+from infoknife.leakage.probes import Held, Probe, folds
+from infoknife.leakage.rows import AuditedRows, Floats, Target, read_rows
 from infoknife.measure import Diagnostics, Estimate
 
 N = 1200  # above which a measurement is not repeated
-S = Attribute("s", np.tile([0, 1], N // 2), ("a", "b"))
+S = Target("s", np.tile([0, 1], N // 2), ("a", "b"))
+PARTS = folds(S.values, 3, 0)
 
 
-def named(z: Floats) -> dict[str, Floats]:
-    return {f"z[:, {i}]": column for i, column in enumerate(z.T)}
+def rows(z: Any, s: Target = S) -> AuditedRows:
+    return read_rows(z, s.values, discrete=not s.is_quantity)
 
 
 def densities(pointwise: Floats, correction: float = 0.0) -> Estimate:
@@ -26,14 +28,14 @@ def held(pointwise: Floats) -> Held:
 
 
 def test_a_probe_that_knows_more_is_heard() -> None:
-    found = combined(densities(np.full(N, 0.1), 0.05), [held(np.full(N, 0.4))], S)
+    found = combined(densities(np.full(N, 0.1), 0.05), [held(np.full(N, 0.4))], S, PARTS)
     assert found.value == pytest.approx(0.4)
     assert found.diagnostics.method == "linear"
     assert found.diagnostics.correction == 0.0
 
 
 def test_the_correction_stays_where_probes_know_no_more() -> None:
-    found = combined(densities(np.full(N, 0.3), 0.05), [held(np.full(N, 0.28))], S)  # above 0.25, below 0.3
+    found = combined(densities(np.full(N, 0.3), 0.05), [held(np.full(N, 0.28))], S, PARTS)  # above 0.25, below 0.3
     assert found.value == pytest.approx(0.3)
     assert (found.diagnostics.method, found.diagnostics.correction) == ("densities", 0.05)
     scores = {one.name: one.score for one in found.diagnostics.candidates}
@@ -41,33 +43,41 @@ def test_the_correction_stays_where_probes_know_no_more() -> None:
 
 
 def test_values_stay_between_nothing_and_all() -> None:
-    assert combined(densities(np.full(N, -0.2), 0.3), [], S).value == 0.0
-    assert combined(densities(np.full(N, 0.9)), [], S).value == S.entropy
+    assert combined(densities(np.full(N, -0.2), 0.3), [], S, PARTS).value == 0.0
+    assert combined(densities(np.full(N, 0.9)), [], S, PARTS).value == S.entropy
+
+
+def test_weights_of_a_fold_come_from_the_others() -> None:
+    """What a probe tells about the rows of one fold alone is not believed there."""
+    lucky = np.full(N, -0.1)
+    lucky[PARTS[0][1]] = 0.6
+    found = combined(densities(np.zeros(N)), [held(lucky)], S, PARTS)
+    assert found.pointwise[PARTS[0][1]].max() == 0.0
 
 
 def test_luck_of_a_probe_is_not_believed() -> None:
     noise = np.random.default_rng(0).normal(size=N) / 10
-    found = combined(densities(np.zeros(N)), [held(noise - noise.mean() - 0.005)], S)
+    found = combined(densities(np.zeros(N)), [held(noise - noise.mean() - 0.005)], S, PARTS)
     assert found.value < 0.005
 
 
 def test_where_no_density_fits() -> None:
-    found = measured(named(np.eye(N)[:, :2]), S, seed=0)
+    found = measured(rows(np.eye(N)[:, :2]), seed=0)
     assert found.value == 0.0
     assert found.diagnostics.messages[-1] == "No density fits these features: the probes alone measure."
 
 
 def test_a_copy_of_the_classes() -> None:
-    assert measured(named(S.codes.astype(float)[:, None]), S, seed=0).value == pytest.approx(S.entropy, abs=0.01)
+    assert measured(rows(S.values.astype(float)[:, None]), seed=0).value == pytest.approx(S.entropy, abs=0.01)
 
 
 def test_features_that_add_nothing_change_nothing() -> None:
     z = np.random.default_rng(0).normal(size=(N, 2))
-    z[:, 0] += 2.0 * S.codes
+    z[:, 0] += 2.0 * S.values
     rare = np.zeros((N, 2))
     rare[0] = 1.0
-    beside = measured(named(np.concatenate([z, 3 * z[:, :1], rare], 1)), S, seed=0)
-    alone = measured(named(z), S, seed=0)
+    beside = measured(rows(np.concatenate([z, 3 * z[:, :1], rare], 1)), seed=0)
+    alone = measured(rows(z), seed=0)
     assert beside.value == pytest.approx(alone.value)
     assert beside.diagnostics.messages[:2] == (
         "2 features have the same value in nearly all rows: left to the probes.",
@@ -76,27 +86,25 @@ def test_features_that_add_nothing_change_nothing() -> None:
 
 
 def test_shared_information_of_labels() -> None:
-    y = Attribute("y", np.where(np.arange(N) % 10 < 2, 1 - S.codes, S.codes), ("c", "d"))
+    y = Target("y", np.where(np.arange(N) % 10 < 2, 1 - S.values, S.values), ("c", "d"))
     assert shared(y, S, seed=0) == pytest.approx(math.log(2) + 0.2 * math.log(0.2) + 0.8 * math.log(0.8), abs=0.01)
 
 
 def test_information_about_a_quantity() -> None:
     z, noise = np.random.default_rng(0).normal(size=(2, N))
-    found = measured(
-        {"z": z, "pet": np.array(["cat", "dog"] * (N // 2), dtype=object)}, Quantity("s", z + noise), seed=0
-    )
+    found = measured(rows({"z": z, "pet": ["cat", "dog"] * (N // 2)}, Target("s", z + noise)), seed=0)
     assert found.value == pytest.approx(0.5 * math.log(2), abs=3 * found.stderr)
-    assert combined(found, [], Quantity("s", z)).value == found.value
-    assert shared(S, Quantity("s", S.codes + 0.1 * noise), seed=0) == pytest.approx(math.log(2), abs=0.02)
+    assert combined(found, [], Target("s", z), PARTS).value == found.value
+    assert shared(S, Target("s", S.values + 0.1 * noise), seed=0) == pytest.approx(math.log(2), abs=0.02)
 
 
 @pytest.mark.filterwarnings("ignore::infoknife.measure.MeasurementWarning")
 def test_a_quantity_that_the_features_determine() -> None:
     z = np.random.default_rng(0).normal(size=N)
-    assert measured({"z": z}, Quantity("s", 2 * z + 1), seed=0).value == math.inf
+    assert measured(rows(z, Target("s", 2 * z + 1)), seed=0).value == math.inf
 
 
 def test_a_quantity_that_no_density_fits() -> None:
     rare = np.zeros(N)
     rare[0] = 1.0
-    assert math.isnan(measured({"z": rare}, Quantity("s", np.linspace(0.0, 1.0, N)), seed=0).value)
+    assert math.isnan(measured(rows(rare, Target("s", np.linspace(0.0, 1.0, N))), seed=0).value)

@@ -10,21 +10,21 @@ from scipy.stats import norm
 from threadpoolctl import threadpool_info
 
 from infoknife.leakage import probes
-from infoknife.leakage.probes import KINDS, Held, attacks, workers
-from infoknife.leakage.rows import Attribute, Floats, Quantity, Target
+from infoknife.leakage.probes import KINDS, Held, attacks, folds, workers
+from infoknife.leakage.rows import Floats, Target
 
 
 def silent(part: float, words: str) -> None:
     pass
 
 
-def rows(count: int, prior: float = 0.5) -> tuple[Floats, Attribute]:
+def rows(count: int, prior: float = 0.5) -> tuple[Floats, Target]:
     """Two classes one standard deviation from the middle each."""
     generator = np.random.default_rng(0)
     s = (generator.random(count) < prior).astype(np.int64)
     z = generator.normal(size=(count, 2))
     z[:, 0] += 2.0 * s
-    return z, Attribute("s", s, ("no", "yes"))
+    return z, Target("s", s, ("no", "yes"))
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def pool() -> Iterator[Executor]:
 
 def attack(z: Floats, s: Target, pool: Executor, kinds: tuple[int, ...], patch: pytest.MonkeyPatch) -> list[Held]:
     patch.setattr(probes, "KINDS", tuple(KINDS[i] for i in kinds))
-    return attacks(z, s, pool, folds=3, seed=0, on_progress=silent)
+    return attacks(z, s, folds(s.values, 3, 0), pool, seed=0, on_progress=silent)
 
 
 def test_quick_kinds_reach_bayes(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_inner_folds_choose_the_settings(pool: Executor, monkeypatch: pytest.Mon
     kind = probes.ProbeKind("any", "any", grid, lambda settings, scene: makers[int(settings["which"])]())
     monkeypatch.setattr(probes, "KINDS", (kind,))
     z, s = rows(150)
-    ((probe, _),) = attacks(z, s, pool, folds=3, seed=0, on_progress=silent)
+    ((probe, _),) = attacks(z, s, folds(s.values, 3, 0), pool, seed=0, on_progress=silent)
     assert probe.settings == ({"which": 1},) * 3
 
 
@@ -75,7 +75,7 @@ def test_the_same_seed_gives_the_same(pool: Executor, monkeypatch: pytest.Monkey
 
 def test_probes_are_never_surer_than_their_rows_allow(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
     s = np.tile([0, 1], 60)
-    for _, pointwise in attack(s[:, None].astype(float), Attribute("s", s, ("a", "b")), pool, (0, 3), monkeypatch):
+    for _, pointwise in attack(s[:, None].astype(float), Target("s", s, ("a", "b")), pool, (0, 3), monkeypatch):
         assert np.isfinite(pointwise).all()
         assert pointwise.max() < math.log(2)
 
@@ -98,22 +98,42 @@ def test_more_rows_than_a_probe_learns_from_are_all_judged(pool: Executor, monke
 
 
 def test_temperature_mends_what_is_too_sure() -> None:
-    generator = np.random.default_rng(0)
-    codes = (generator.random(4000) < 0.7).astype(np.int64)
+    codes = (np.random.default_rng(0).random(4000) < 0.7).astype(np.int64)
     sure = np.log(np.tile([0.01, 0.99], (4000, 1)))
+    found = np.exp(probes._tempered(sure, codes, folds(codes, 3, 0)))
+    assert found[:, 1] == pytest.approx(np.full(4000, 0.7), abs=0.03)
 
-    class Sure:
-        def predict_proba(self, z: Floats) -> Floats:
-            return np.exp(sure)
 
-    best = math.exp(probes._cross_entropy(Sure(), sure, codes)["log_temperature"])
-    assert np.exp(probes._scaled(sure[:1], best))[0, 1] == pytest.approx(0.7, abs=0.03)
+def test_a_code_is_short_where_few_rows_teach_enough() -> None:
+    generator = np.random.default_rng(0)
+    s = generator.integers(2, size=1600)
+    plain, noise = generator.normal(size=(2, 1600, 2))
+    plain[:, 0] += 6.0 * s
+    linear = KINDS[0]
+
+    def length(kind: probes.ProbeKind, z: Floats, settings: dict[str, float]) -> float:
+        return probes.code_length(kind, settings, z, s, 0)
+
+    first = math.log(2) / 16  # the first part is coded without features
+    assert first < length(linear, plain, {"C": 1.0}) < first + 0.04
+    assert length(linear, noise, {"C": 0.001}) == pytest.approx(math.log(2), abs=0.02)
+    rare = np.arange(1600) == 1599  # a class that most parts have not met
+    assert np.isfinite(probes.code_length(linear, {"C": 1.0}, noise, rare.astype(np.int64), 0))
+
+
+def test_groups_stay_together_and_a_class_that_was_not_met_is_possible(pool: Executor) -> None:
+    z, s = rows(90)
+    groups = np.arange(90) // 3
+    for train, test in folds(s.values, 3, 0, groups):
+        assert not set(groups[train]) & set(groups[test])
+    model = KINDS[0].make({"C": 1.0}, probes.Scene(90, 2, 2, 0, False)).fit(z, s.values)
+    assert probes._log_probs(model, z, 3)[:, 2].max() < -20
 
 
 def test_regressors_explain_what_can_be_explained(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
     z = np.random.default_rng(0).normal(size=(600, 2))
     s = 100 + 10 * (z[:, 0] + np.random.default_rng(1).normal(size=600))
-    for probe, _ in attack(z, Quantity("s", s), pool, (0, 1, 2, 3), monkeypatch):
+    for probe, _ in attack(z, Target("s", s), pool, (0, 1, 2, 3), monkeypatch):
         assert probe.r2 == pytest.approx(0.5, abs=4 * probe.stderr)
         assert probe.score == probe.r2
         assert 0.01 < probe.stderr < 0.05
@@ -124,10 +144,10 @@ def test_regressors_explain_what_can_be_explained(pool: Executor, monkeypatch: p
 
 def test_regressors_find_curves_and_nothing_in_noise(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
     z = np.random.default_rng(0).normal(size=(400, 2))
-    linear, boosting = attack(z, Quantity("s", z[:, 0] ** 2), pool, (0, 3), monkeypatch)
+    linear, boosting = attack(z, Target("s", z[:, 0] ** 2), pool, (0, 3), monkeypatch)
     assert linear.probe.r2 < 0.1
     assert boosting.probe.r2 > 0.5
-    noise = Quantity("s", np.random.default_rng(1).normal(size=400))
+    noise = Target("s", np.random.default_rng(1).normal(size=400))
     assert all(abs(one.probe.r2) < 0.06 for one in attack(z, noise, pool, (0, 2), monkeypatch))
 
 

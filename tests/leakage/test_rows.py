@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import torch
 
-from infoknife.leakage.rows import Attribute, AuditedFeatures, Quantity, find_identifier, listed, read_rows, reasons
+from infoknife.leakage.rows import find_identifier, listed, read_rows, reasons
 
 Z = np.arange(40.0).reshape(20, 2)
 S = np.array([0, 1] * 10)
@@ -25,24 +25,24 @@ def private(s: Any, **options: Any) -> Any:
     [np.asarray, lambda z: torch.tensor(z, requires_grad=True), pd.DataFrame, pl.DataFrame, lambda z: z.tolist()],
 )
 def test_features_of_any_kind(make: type) -> None:
-    found = read_rows(make(Z), S).features
-    assert np.array_equal(np.stack([*found.columns.values()], 1), Z)
+    found = read_rows(make(Z), S)
+    assert np.array_equal(np.stack([found.table.columns[i].values for i in found.features], 1), Z)
     assert found.left_out == {}
 
 
 def test_columns_of_a_frame_keep_their_names() -> None:
     frame = pd.DataFrame({"age": Z[:, 0], "pet": ["cat", "dog", "cow", "cow"] * 5, "on": [True, False] * 10})
     found = read_rows(frame, pd.Series(S, name="sex"))
-    assert list(found.features.columns) == ["age", "pet", "on"]
-    assert found.features.encoded().shape == (20, 1 + 3 + 1)
+    assert found.names == ("age", "pet", "on")
+    assert found.encoded().shape == (20, 1 + 3 + 1)
     assert found.private.name == "sex"
 
 
 def test_what_is_no_feature_is_named() -> None:
     columns = {"x": Z[:, 0], "same": ["a"] * 20, "text": [f"row {i}" for i in range(20)], "gone": np.full(20, np.nan)}
     found = read_rows(columns, S)
-    assert list(found.features.columns) == ["x"]
-    assert found.features.left_out == {
+    assert found.names == ("x",)
+    assert found.left_out == {
         "same": "constant",
         "text": "text with 20 different values in 20 rows",
         "gone": "no value in any row",
@@ -53,7 +53,7 @@ def test_what_is_no_feature_is_named() -> None:
 
 def test_names_are_safe_and_different() -> None:
     frame = pd.DataFrame(Z, columns=["a\x1b[31m", "a\x1b[31m"])
-    assert list(read_rows(frame, S).features.columns) == ["a\\x1b[31m", "a\\x1b[31m (2)"]
+    assert read_rows(frame, S).names == ("a\\x1b[31m", "a\\x1b[31m (2)")
     assert private(np.where(S, "\x1b", "b")).classes == ("\\x1b", "b")
 
 
@@ -63,21 +63,21 @@ def test_names_are_safe_and_different() -> None:
 )
 def test_classes_of_any_kind(values: object) -> None:
     found = private(values)
-    assert isinstance(found, Attribute)
+    assert not found.is_quantity
     assert found.name == "the private attribute"
-    assert found.codes.tolist() == S.tolist()
+    assert found.values.tolist() == S.tolist()
     assert (found.majority, found.chance) == (0.5, 0.5)
     assert found.entropy == pytest.approx(math.log(2))
 
 
 def test_numbers_with_many_values_are_a_quantity() -> None:
     age = RNG.integers(18, 80, size=3000)
-    assert isinstance(private(age), Quantity)
-    assert isinstance(private(np.tile(age, 4)), Quantity)  # many rows do not turn an age into classes
-    assert isinstance(private(RNG.normal(size=50)), Quantity)
-    assert isinstance(private(np.tile(np.arange(1, 6), 20)), Attribute)
-    assert isinstance(private(np.tile(np.arange(1, 6), 20), discrete=False), Quantity)
-    assert isinstance(private(np.tile(np.arange(40), 20), discrete=True), Attribute)
+    assert private(age).is_quantity
+    assert private(np.tile(age, 4)).is_quantity  # many rows do not turn an age into classes
+    assert private(RNG.normal(size=50)).is_quantity
+    assert not private(np.tile(np.arange(1, 6), 20)).is_quantity
+    assert private(np.tile(np.arange(1, 6), 20), discrete=False).is_quantity
+    assert not private(np.tile(np.arange(40), 20), discrete=True).is_quantity
     with pytest.raises(TypeError, match="s has strings or categories but is declared continuous"):
         private(["a", "b"] * 10, discrete=False)
 
@@ -103,12 +103,12 @@ def test_wrong_classes(values: object, words: str) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda z: z + 1j, "complex numbers"),
+        (lambda z: z + 1j, "z has dtype torch.complex"),
         (lambda z: (z + 1j).numpy(), "complex numbers"),
-        (lambda z: z.to_sparse(), "z is sparse"),
-        (lambda z: z.to_sparse_csr(), "z is sparse"),
-        (lambda z: z.to("meta"), "z is on the device meta"),
-        (lambda z: torch.quantize_per_tensor(z.float(), 0.1, 0, torch.qint8), "z has dtype torch.qint8"),
+        (lambda z: z.to_sparse(), "z has the layout"),
+        (lambda z: z.to_sparse_csr(), "z has the layout"),
+        (lambda z: z.to("meta"), "z is on the meta device"),
+        (lambda z: torch.quantize_per_tensor(z.float(), 0.1, 0, torch.qint8), "z is quantized"),
         (lambda z: z.to(torch.float8_e4m3fn), "z has dtype torch.float8_e4m3fn"),
         (lambda z: object(), "z is a object"),
     ],
@@ -130,23 +130,23 @@ def test_missing_values() -> None:
     x, s = np.where(np.arange(60) == 2, np.nan, np.linspace(0, 1, 60)), np.tile(S, 3)
     columns = {"x": x, "pet": ["cat", "dog", None, "cow"] * 15}
     found = read_rows(columns, s, missing="drop")
-    assert len(found.features.columns["x"]) == 45
+    assert len(found.table) == 45
     assert found.notes[0] == "15 of 60 rows left out: x, pet have no value there"
     found = read_rows(columns, s, missing="category")
-    assert len(found.features.columns["x"]) == 59
-    assert set(found.features.columns["pet"]) == {"cat", "dog", "cow", "missing"}
+    assert len(found.table) == 59
+    assert set(found.table.columns[1].labels) == {"cat", "dog", "cow", "missing"}
     gaps = {"x": x, "text": [None] + [f"row {i}" for i in range(59)]}
-    assert len(read_rows(gaps, s, missing="drop").features.columns["x"]) == 59  # a gap in what is left out is no gap
+    assert len(read_rows(gaps, s, missing="drop").table) == 59  # a gap in what is left out is no gap
 
 
 def test_one_row_cannot_hide_the_others() -> None:
     x = RNG.normal(size=200)
     x[7] = 1e12
-    found = AuditedFeatures({"x": x}, {}).encoded()[:, 0]
+    found = read_rows(x, np.tile(S, 10)).encoded()[:, 0]
     assert np.corrcoef(np.delete(found, 7), np.delete(x, 7))[0, 1] > 0.999
     assert np.abs(found).max() < 6
     for scale in (1e-200, 1e200):
-        encoded = AuditedFeatures({"x": x[:7] * scale}, {}).encoded()
+        encoded = read_rows(x[8:48] * scale, np.tile(S, 2)).encoded()
         assert encoded.std() == pytest.approx(1)
 
 

@@ -245,7 +245,8 @@ def test_html_is_whole_escaped_and_without_colours_of_its_own() -> None:
 
 
 def test_as_dict_is_json() -> None:
-    parts = json.loads(json.dumps(estimate(bound="upper").as_dict(), allow_nan=False))
+    parts = json.loads(estimate(bound="upper").to_json())
+    assert parts == json.loads(json.dumps(estimate(bound="upper").as_dict(), allow_nan=False))
     assert (parts["value"], parts["stderr"], parts["unit"], parts["bound"]) == (0.6931, 0.0112, "nats", "upper")
     assert parts["interval"] == pytest.approx([0.6711, 0.7151], abs=1e-4)
     assert parts["level"] == 0.95

@@ -2,23 +2,25 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
 
-from infoknife.measure import mutual_information
+from infoknife.measure import Estimate, mutual_information
 from infoknife.measure.crossfit import Measured
 from infoknife.measure.interval import (
     CORRECTION_ERROR,
+    OTHER_WAY,
     MeasurementWarning,
     answer,
     correction_share,
     serial_note,
     unmeasured,
 )
-from infoknife.measure.question import Part, Question, Sample
+from infoknife.measure.question import Part, Question, Sample, View
 from infoknife.measure.table import read_table
 
 ENTROPY = Question("entropy", Part((0,)), Part())
@@ -26,16 +28,26 @@ INFORMATION = Question("mutual information", Part((0,)), Part((1,)), Part())
 X = read_table({"x": np.arange(40) / 7}, main="x")
 
 
-def measured(gap: tuple[float, float] = (0.3, 0.1), means: tuple[tuple[float, float], ...] = ((0, 0),)) -> Measured:
+def measured(
+    gap: tuple[float, float] = (0.3, 0.1),
+    means: tuple[tuple[float, float], ...] = ((0, 0),),
+    flexible: float = 0.0,
+    curve: tuple[float, ...] | None = None,
+    neighbours: float | None = None,
+) -> Measured:
     terms = torch.tensor(np.random.default_rng(0).normal(size=(2, 40)))
     shares = {"gaussian": 0.25, "mixture": 0.7, "student": 0.05}
     gaps, several = (torch.tensor(one, dtype=torch.float64) for one in (gap, means))
-    return Measured(terms, gaps, several, shares, parameters=7, folds=5, tail=0.02)
+    found = Measured(terms, gaps, flexible, several, shares, parameters=7, folds=5, tail=0.02)
+    steps = None if curve is None else torch.tensor([curve, (0.0, 0.01, 0.01)], dtype=torch.float64)
+    return found._replace(
+        curve=steps, neighbours=None if neighbours is None else torch.full((40,), neighbours, dtype=torch.float64)
+    )
 
 
 def test_an_information_is_the_difference_of_the_terms() -> None:
     one = measured()
-    estimate = answer(one, {"mixture": 1.0}, INFORMATION, "nats", X, half=0.5)
+    estimate = answer(one, {"mixture": 1.0}, INFORMATION, "nats", X, share=1.0)
     full, reduced = one.terms.numpy()
     assert estimate.diagnostics.gap == pytest.approx(0.2)
     assert estimate.diagnostics.correction == pytest.approx(0.1)
@@ -47,7 +59,7 @@ def test_an_information_is_the_difference_of_the_terms() -> None:
 
 def test_an_entropy_is_the_negative_first_term() -> None:
     one = measured()
-    estimate = answer(one, {}, ENTROPY, "bits", X, half=0.0, bound="upper")
+    estimate = answer(one, {}, ENTROPY, "bits", X, share=0.0, bound="upper")
     np.testing.assert_allclose(estimate.pointwise, -one.terms[0] / math.log(2))
     assert estimate.diagnostics.gap == pytest.approx(-0.3 / math.log(2))
     assert (estimate.diagnostics.correction, estimate.bound) == (0, "upper")
@@ -55,14 +67,14 @@ def test_an_entropy_is_the_negative_first_term() -> None:
 
 def test_repetitions_that_differ_are_an_error_of_their_own() -> None:
     once, twice = (
-        answer(measured(means=means), {}, INFORMATION, "nats", X, half=0.0)
+        answer(measured(means=means), {}, INFORMATION, "nats", X, share=0.0)
         for means in (((0.0, 0.0),), ((0.4, 0.0), (0.0, 0.2)))
     )
     assert twice.stderr**2 == pytest.approx(once.stderr**2 + np.var([0.4, -0.2], ddof=1) / 2)
 
 
 def test_those_that_matter_give_the_method_its_name() -> None:
-    told = answer(measured(), {"student": 2.0, "mixture": 1.0}, ENTROPY, "nats", X, half=0.0).diagnostics
+    told = answer(measured(), {"student": 2.0, "mixture": 1.0}, ENTROPY, "nats", X, share=0.0).diagnostics
     assert told.method == "mixture + gaussian"
     assert [tuple(one) for one in told.candidates] == [("student", 2.0, 0.05), ("mixture", 1.0, 0.7)]
     assert (told.rows, told.folds, told.parameters, told.tail) == (40, 5, 7, 0.02)
@@ -71,18 +83,76 @@ def test_those_that_matter_give_the_method_its_name() -> None:
 @pytest.mark.parametrize("gap", [9.0, -9.0])
 def test_a_large_gap_is_worth_a_warning(gap: float) -> None:
     with pytest.warns(MeasurementWarning, match="too few samples"):
-        answer(measured((gap, 0)), {}, INFORMATION, "nats", X, half=0.0)
+        answer(measured((gap, 0)), {}, INFORMATION, "nats", X, share=0.0)
 
 
-@pytest.mark.parametrize(("levels", "half"), [((), 0.5), ((2, 20), 0.5), ((2, 21), 0.0)])
-def test_values_that_occur_once_leave_nothing_to_correct(levels: tuple[int, ...], half: float) -> None:
+@pytest.mark.parametrize(("levels", "share"), [((), 1.0), ((2, 20), 1.0), ((2, 21), 0.0)])
+def test_values_that_occur_once_leave_nothing_to_correct(levels: tuple[int, ...], share: float) -> None:
     rows = Sample(torch.zeros(40, 1), torch.zeros(40, len(levels), dtype=torch.long), levels)
-    assert correction_share(rows) == half
+    assert correction_share(View(rows, INFORMATION)) == share
+    assert correction_share(View(rows, ENTROPY)) == 0
+
+
+# what the densities have not learned
+
+
+def informed(**facts: Any) -> Estimate:
+    return answer(measured(**facts), {}, INFORMATION, "nats", X, share=1.0)
+
+
+def test_densities_whose_size_was_chosen_miss_as_much_as_they_learn_by_chance() -> None:
+    fixed, flexible = informed(), informed(flexible=1.0)
+    assert flexible.value == pytest.approx(fixed.value + 0.1)
+    assert fixed.misfit == (0, 0)
+    assert flexible.misfit == pytest.approx((OTHER_WAY * 0.1, 0.1))
+
+
+def test_a_curve_that_still_rises_opens_the_upper_end() -> None:
+    flat, rising = informed(curve=(0.5, 0.5, 0.5)), informed(curve=(0.0, 0.2, 0.6))
+    assert flat.interval() == informed().interval()
+    assert rising.value == pytest.approx(flat.value + 0.4 - 0.02 - 0.1)  # beyond the noise and the correction of 0.1
+    assert rising.misfit[1] > rising.misfit[0]
+    assert rising.diagnostics.curve == pytest.approx((0, 0.2, 0.6))
+
+
+def test_a_curve_that_rises_as_of_parameters_asks_for_half_the_gap() -> None:
+    """k parameters cost k / 2n nats: 0.1, 0.05 and 0.025 at 100, 200 and 400 rows, and a gap of 0.05."""
+    one = informed(gap=(0.05, 0), curve=(0.9, 0.95, 0.975))
+    assert one.diagnostics.correction == pytest.approx(0.025)
+    assert one.misfit == pytest.approx((0, 0), abs=1e-6)
+
+
+def test_neighbours_that_see_more_open_the_upper_end_alone() -> None:
+    plain = informed()
+    more, less = (informed(neighbours=plain.value + by) for by in (0.3, -0.3))
+    assert more.misfit == pytest.approx((0, 0.3), abs=1e-6)
+    assert less.interval() == pytest.approx(plain.interval())
+    assert more.diagnostics.neighbours == pytest.approx(plain.value + 0.3)
+
+
+def test_an_end_is_open_where_the_rows_do_not_say() -> None:
+    terms = torch.stack([torch.full((40,), 1.0), torch.zeros(40)]).double()
+    one = measured(gap=(0, 0), neighbours=9.0)._replace(terms=terms)
+    with pytest.warns(MeasurementWarning, match="at least 0.9"):
+        estimate = answer(one, {}, INFORMATION, "nats", X, share=1.0)
+    assert estimate.interval()[1] == math.inf
+    assert estimate.reliability == "poor"
+    assert "95 % interval" in estimate._repr_html_()
+    assert "at least" in estimate._repr_html_()
+    assert estimate.as_dict()["interval"][1] == "inf"
+
+
+def test_entropies_are_high_where_they_are_off() -> None:
+    one = measured(neighbours=-3.0)
+    estimate = answer(one, {}, ENTROPY, "bits", X, share=0.0)
+    assert estimate.misfit == pytest.approx((estimate.value + 3 / math.log(2), 0))
+    low, high = estimate.interval()
+    assert estimate.value - low > high - estimate.value
 
 
 def test_no_number_stands_for_an_absurd_one() -> None:
     with pytest.warns(MeasurementWarning, match="cannot be measured"):
-        estimate = answer(measured((-9, 0)), {}, INFORMATION, "nats", X, half=0.5)
+        estimate = answer(measured((-9, 0)), {}, INFORMATION, "nats", X, share=1.0)
     assert math.isnan(estimate.value)
 
 
@@ -97,23 +167,23 @@ def test_answers_without_measuring(value: float, stderr: float) -> None:
 
 def test_rows_of_a_group_count_as_one() -> None:
     one = measured()
-    alone = answer(one, {}, ENTROPY, "nats", X, half=0.0)
+    alone = answer(one, {}, ENTROPY, "nats", X, share=0.0)
     groups = np.arange(40) // 4
-    together = answer(one, {}, ENTROPY, "nats", replace(X, groups=groups), half=0.0)
+    together = answer(one, {}, ENTROPY, "nats", replace(X, groups=groups), share=0.0)
     sums = np.bincount(groups, weights=alone.pointwise - alone.value)
     assert together.stderr == pytest.approx(math.sqrt((sums**2).sum() / 40**2 * 10 / 9 + 1 / 40**2))
 
 
 def test_copies_that_weights_made_are_one_row() -> None:
     one = measured()
-    estimate = answer(one, {}, ENTROPY, "nats", replace(X, kept=np.arange(40) // 2), half=0.0)
+    estimate = answer(one, {}, ENTROPY, "nats", replace(X, kept=np.arange(40) // 2), share=0.0)
     assert estimate.pointwise == pytest.approx(-one.terms[0].numpy().reshape(20, 2).mean(1))
 
 
 def test_columns_say_what_they_were_taken_as() -> None:
     table = read_table({"x": {"age": list(range(12)) * 5, "pay": np.linspace(0, 1, 60)}}, main="x")
     one = measured()._replace(terms=torch.zeros(2, 60).double())
-    told = answer(one, {}, ENTROPY, "nats", table, half=0.0).diagnostics
+    told = answer(one, {}, ENTROPY, "nats", table, share=0.0).diagnostics
     assert [(one.name, one.kind) for one in told.columns] == [("age", "discrete"), ("pay", "continuous")]
     assert ("age" in told.columns[0].advice, told.columns[1].advice) == (True, "")
 

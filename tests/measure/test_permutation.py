@@ -149,3 +149,35 @@ def test_groups_of_one_size_change_places() -> None:
     assert order[:4].tolist() in ([0, 1, 2, 3], [2, 3, 0, 1])
     with pytest.raises(ValueError, match="groups has 2 groups in the tested half, all of different sizes"):
         permutation._permuted(torch.tensor([0, 0, 1]), 3, torch.Generator())
+
+
+# given a third variable
+
+
+def chain(rows: int = 500, direct: float = 0.0) -> tuple[Any, Any, Any]:
+    """x and y that both follow z closely, and y perhaps x as well."""
+    z, a, b = np.random.default_rng(2).normal(size=(3, rows))
+    x = z + 0.3 * a
+    return x, z + 0.3 * b + direct * a, z
+
+
+def test_what_a_third_variable_explains_is_no_dependence() -> None:
+    options: dict[str, Any] = {"permutations": 99, "method": "gaussian"}
+    x, y, z = chain()
+    assert permutation_test(x, y, **options).p_value == 0.01
+    assert permutation_test(x, y, z, **options).p_value > 0.05
+    assert permutation_test(*chain(direct=0.2), **options).p_value == 0.01
+
+
+def test_rows_are_exchanged_where_the_third_variable_is_alike() -> None:
+    z = np.random.default_rng(0).normal(size=(400, 2))
+    z[:, 1] = z[:, 1] > 0
+    cells = permutation._cells(z)
+    assert np.bincount(cells).max() <= permutation.CELL
+    assert np.bincount(cells).min() > 0
+    order = permutation._exchanged(cells, torch.Generator().manual_seed(0)).numpy()
+    assert np.array_equal(np.sort(order), np.arange(400))
+    assert np.array_equal(cells[order], cells)
+    assert (order != np.arange(400)).mean() > 0.7
+    with pytest.raises(ValueError, match="given and groups or blocks"):
+        permutation_test(z[:, 0], z[:, 0], z[:, 1], blocks=10)

@@ -22,7 +22,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "seed": (lambda: entropy(X, seed=1.5), TypeError, "seed"),  # type: ignore[arg-type]
     "seed of a test": (lambda: permutation_test(X, Y, seed=1.5), TypeError, "seed"),  # type: ignore[arg-type]
     "classifier of numbers": (lambda: mutual_information(X, Y, method="classifier"), ValueError, "method .*'auto'"),
-    "canonical of a test": (lambda: permutation_test(X[:, 0], Y[:, 0], method="canonical"), ValueError, "method"),
+    "selected of a test": (lambda: permutation_test(X[:, 0], Y[:, 0], method="selected"), ValueError, "method"),
     "mixture of classes": (lambda: entropy(CODES[0], method="mixture", discrete=True), ValueError, "method"),
     "knife of classes": (lambda: mutual_information(*CODES, method="knife", discrete=["x", "y"]), ValueError, "method"),
     "rows of y": (lambda: mutual_information(X, Y[:40]), ValueError, "y has 40 rows; expected 200"),

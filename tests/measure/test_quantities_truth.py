@@ -10,7 +10,7 @@ import torch
 from scipy import stats
 
 from infoknife.measure import Estimate, entropy, mutual_information, total_correlation
-from infoknife.tasks.beyond_normal import beyond_normal
+from infoknife.tasks import beyond_normal
 from tests.measure.samples import (
     CHEAP,
     CODES,

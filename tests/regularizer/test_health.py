@@ -4,6 +4,7 @@ import json
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -48,8 +49,8 @@ def test_scalars_and_plain_values() -> None:
     health = Health(steps=3, calls=2, estimate=0.5, diverging=True)
     assert health.scalars()["diverging"] == 1.0
     assert all(type(value) is float for value in health.scalars().values())
-    assert health.scalars().keys() == health.as_dict().keys()
-    assert json.loads(json.dumps(health.as_dict()))["estimate"] == 0.5
+    assert health.scalars().keys() == asdict(health).keys()
+    assert json.loads(json.dumps(asdict(health)))["estimate"] == 0.5
 
 
 def test_before_anything_has_come() -> None:
@@ -139,11 +140,13 @@ def test_plain_runs_are_fine() -> None:
     assert regularizer.health().ok
 
 
-def test_steps_that_are_not_finite_are_left_out() -> None:
-    regularizer = started(warn=False)
+def test_steps_that_are_not_finite_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    regularizer, loss_of = started(warn=False), module._loss
     regularizer.steps = 1
     before = [parameter.detach().clone() for parameter in regularizer.parameters()]
-    loss = regularizer.step(normal(8, 2) * 1e38)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_loss", lambda *arguments: loss_of(*arguments) * math.inf)
+        loss = regularizer.step(normal(8, 2))
     assert not math.isfinite(loss.item())
     assert regularizer.health().skipped_steps == 1
     assert all(torch.equal(a, b) for a, b in zip(before, regularizer.parameters(), strict=True))

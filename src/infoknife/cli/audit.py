@@ -1,35 +1,21 @@
 """``infoknife audit``: what features in a file tell about a private attribute, and what an attacker can do with it."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from infoknife.cli import options
-from infoknife.cli.messages import fail
-from infoknife.files import printable
+from infoknife.cli.terminal import bar, print_json, require_matplotlib
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from infoknife.files import Column, File
+    from infoknife.files import File, RawColumn
     from infoknife.leakage import Audit
 
-__all__ = ["audit"]
-
 ARRAY = "z"  # the features of an NPZ file, if it has an array of that name
-
-
-class Choice(NamedTuple):
-    """Which columns are what: the private attribute, the label, the features, and whether these were named."""
-
-    private: str
-    label: str | None
-    features: list[str]
-    are_named: bool
+TO_INCLUDE = "To include a column that looks like an identifier, name it in --features."
 
 
 def audit(
@@ -74,55 +60,54 @@ def audit(
 
     Example: `infoknife audit features.npz --private sex --label occupation --out audit.html`
     """
-    page = _page(file, out, as_json)
+    page = out if out is not None or as_json else _usual_page(file)
     if page is not None:
-        options.check_outputs("audit", file, plot=None, out=page)
-
+        require_matplotlib()
+        options.check_outputs(file, out=page)
     from infoknife import leakage
-    from infoknife.cli.columns import opened
-    from infoknife.cli.measured import bar, print_json, reported
+    from infoknife.cli.measuring import opened
 
-    with reported("audit"):
-        table = opened("audit", file, sep=sep, decimal=decimal, encoding=encoding)
-        choice = _choice(table, private, label, features)
-        kinds = _kinds(table, choice, discrete or (), continuous or ())
-        arguments, identifiers = _arguments(table, choice, kinds)
-        how: dict[str, Any] = {
-            "discrete": kinds.get(choice.private),
-            "missing": missing.value,
-            "folds": folds,
-            "seed": seed,
-        }
-        try:
-            with bar() as watch:
-                found = leakage.audit(**arguments, **how, progress=watch)
-        except ImportError as error:
-            raise fail("audit", str(error)) from None
-        except (ValueError, TypeError) as error:
-            raise ValueError(_in_words_of_the_command(str(error), table)) from None
-        hint = ("To include a column that looks like an identifier, name it in --features.",) if identifiers else ()
-        found = replace(found, left_out=identifiers | dict(found.left_out), notes=(*found.notes, *hint))
-        if as_json:
-            print_json({"file": str(file), "folds": folds, "seed": seed} | found.to_dict())
-        else:
-            _show(found, file)
-        if page is not None:
-            _write(page, found.to_html(), quiet=as_json)
+    table = opened(file, sep=sep, decimal=decimal, encoding=encoding)
+    arguments, identifiers = _arguments(table, private, label, features, discrete, continuous)
+    with bar() as watch:
+        how: dict[str, Any] = {"missing": missing.value, "folds": folds, "seed": seed, "progress": watch}
+        found = leakage.audit(**arguments, **how)
+    hint = (TO_INCLUDE,) if identifiers else ()
+    found = replace(found, left_out=identifiers | dict(found.left_out), notes=(*found.notes, *hint))
+    if as_json:
+        print_json({"file": str(file), "folds": folds, "seed": seed} | found.to_dict())
+    else:
+        _show(found, file)
+    if page is not None:
+        from infoknife.atomic import written_whole
+
+        with written_whole(page) as html:
+            html.write(found.to_html().encode())
+        if not as_json:
+            typer.echo(f"Page: {page}")
 
 
-def _page(file: Path, out: Path | None, as_json: bool) -> Path | None:
-    """Where the page goes, if anywhere."""
-    if out is not None or as_json:
-        return out
+def _usual_page(file: Path) -> Path:
     usual = Path(f"{file.name.partition('.')[0]}-audit.html")
     if usual.exists():
-        raise fail("audit", f"{usual} exists already; to replace it say --out {usual}, or choose another --out")
+        raise ValueError(f"{usual} exists already; to replace it say --out {usual}, or choose another --out")
     return usual
 
 
-def _choice(file: "File", private: str, label: str | None, features: str | None) -> Choice:
-    """Which columns are what; without a word the features are the array z, or all columns that are left."""
-    from infoknife.cli.columns import chosen, single
+def _arguments(
+    file: "File",
+    private: str,
+    label: str | None,
+    features: str | None,
+    discrete: Iterable[str] | None,
+    continuous: Iterable[str] | None,
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The arguments of ``infoknife.audit``, and which columns are identifiers and why.
+
+    Without a word the features are the array z, or all columns that are left and do not look like identifiers.
+    """
+    from infoknife.cli.measuring import chosen, declared, read, single
+    from infoknife.leakage import find_identifier
 
     targets = [single(file, "--private", private)]
     if label is not None:
@@ -133,78 +118,54 @@ def _choice(file: "File", private: str, label: str | None, features: str | None)
     names = file.names if text is None else chosen(file, "--features", text)
     if text is not None and (both := [name for name in names if name in targets]):
         raise ValueError(f"--features has {both[0]}, which is what they are audited for; leave it out")
-    rest = [name for name in names if name not in targets]
-    return Choice(targets[0], targets[1] if label is not None else None, rest, text is not None)
-
-
-def _kinds(file: "File", choice: Choice, discrete: Iterable[str], continuous: Iterable[str]) -> dict[str, bool]:
-    """Whether columns are discrete, of those that the options name."""
-    from infoknife.cli.columns import chosen, declared
-
-    numbers = [name for text in continuous for name in chosen(file, "--continuous", text)]
-    if others := [name for name in numbers if name != choice.private]:
+    kinds = declared(file, discrete, continuous)
+    if others := [name for name, is_discrete in kinds.items() if not is_discrete and name != targets[0]]:
         raise ValueError(
             f"--continuous names {others[0]}; expected the private attribute alone: other numbers are numbers"
         )
-    shown = declared(file, discrete, continuous)
-    return {name: shown[printable(name)] for name in file.names if printable(name) in shown}
-
-
-def _arguments(file: "File", choice: Choice, kinds: Mapping[str, bool]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The arguments of ``infoknife.audit``, and which columns are identifiers and why."""
-    from infoknife.cli.messages import note
-    from infoknife.leakage import find_identifier
-
-    targets = [name for name in (choice.private, choice.label) if name is not None]
-    found = file.read(list(dict.fromkeys([*targets, *choice.features])))
-    rows = {name: len(column.values) for name, column in found.items()}
-    for name, count in rows.items():
-        if count != rows[choice.private]:
-            raise ValueError(f"{name} has {count} rows; expected {rows[choice.private]}, as {choice.private} has")
-    for column in found.values():
-        if column.note:
-            note("audit", column.note)
-    identifiers = {}
-    if not choice.are_named:
-        why = {name: find_identifier(name, found[name].values[~found[name].missing]) for name in choice.features}
-        identifiers = {printable(name): f"looks like an identifier: {text}" for name, text in why.items() if text}
-    taken = [name for name in choice.features if printable(name) not in identifiers]
+    taken = [name for name in names if name not in targets]
+    found = read(file, [*targets, *taken])
+    why = {name: find_identifier(name, found[name].data[~found[name].missing]) for name in taken if text is None}
+    identifiers = {name: f"looks like an identifier: {how}" for name, how in why.items() if how}
+    taken = [name for name in taken if name not in identifiers]
     if not taken:
-        more = [f"{name} {text}. Name it in --features to audit it" for name, text in identifiers.items()]
-        raise ValueError(
-            "; ".join([f"{file.path} has no features beside the private attribute; expected some", *more[:1]])
-        )
-    arguments: dict[str, Any] = {"z": {name: _values(found[name], kinds.get(name)) for name in taken}}
-    for argument, name in zip(("s", "y"), targets, strict=False):
-        arguments[argument] = {name: _values(found[name], argument == "y" and kinds.get(name))}
-    return arguments, identifiers
+        more = [f"; {name} {how}. Name it in --features to audit it" for name, how in identifiers.items()][:1]
+        raise ValueError(f"{file.path} has no features beside the private attribute; expected some{''.join(more)}")
+    features_of = {name: _as_labels(found[name]) if kinds.get(name) else found[name] for name in taken}
+    targets_of = [
+        found[targets[0]],
+        *(_as_labels(found[name]) if kinds.get(name) else found[name] for name in targets[1:]),
+    ]
+    return {
+        "z": features_of,
+        **dict(zip(("s", "y"), targets_of, strict=False)),
+        "discrete": kinds.get(targets[0]),
+    }, identifiers
 
 
-def _values(column: "Column", is_discrete: bool | None) -> Any:
-    """The values of a column, masked where they are missing; numbers that are declared classes become text."""
+def _as_labels(column: "RawColumn") -> "RawColumn":
+    """Numbers that are declared classes, as text."""
     import numpy as np
 
-    values = column.values
-    if is_discrete and values.dtype.kind in "fiu":
-        values = np.array([f"{value:g}" if values.dtype.kind == "f" else str(value) for value in values], dtype=object)
-    return np.ma.masked_array(values, column.missing)
-
-
-def _in_words_of_the_command(text: str, file: "File") -> str:
-    """The same message with options, and with places in the file."""
-    text = re.sub(r"the first in row (\d+)", lambda found: f"the first in {file.where(int(found[1]))}", text)
-    text = re.sub(r"(?:Pass )?missing='(\w+)'", r"--missing \1", text).replace(
-        "expected none. --", "expected none. Say --"
-    )
-    return text.replace("use fewer folds", "use fewer --folds")
+    texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in column.data.tolist()]
+    return replace(column, data=np.array(texts, dtype=object))
 
 
 def _show(found: "Audit", file: Path) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
-    console = Console()
-    console.print(_quantity_table(found) if found.is_quantity else _classes_table(found))
+    console, table = (
+        Console(),
+        Table(box=SIMPLE_HEAD, title=Text(f"{found.name} from the features"), title_justify="left"),
+    )
+    for i, name in enumerate(("probe", *_columns(found))):
+        table.add_column(name, justify="right" if i else "left")
+    for row in _rows(found):
+        table.add_row(*row)
+    console.print(table)
     sentences = [f"{file.name}: {found.rows:,} rows", *found.about_features]
     if found.label is not None:
         best, label = found.label.strongest, found.label
@@ -213,46 +174,29 @@ def _show(found: "Audit", file: Path) -> None:
             reached = f"explains {max(best.score, 0):.1%} of the variance"
         shared = f"The labels alone tell {label.shared:.3f} nats about {found.name}."
         sentences.append(f"{label.name}: {best.name} {reached}. {shared}")
-    for sentence in (*sentences, found.verdict, *(f"Note: {note}" for note in found.notes)):
-        console.print(Text(printable(sentence)))
+    for sentence in (*sentences, found.verdict, *(f"Note: {text}" for text in found.notes)):
+        console.print(Text(sentence))
 
 
-def _table(found: "Audit", *names: str) -> "Table":
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD, title=Text(f"{printable(found.name)} from the features"), title_justify="left")
-    table.add_column("probe")
-    for name in names:
-        table.add_column(name, justify="right")
-    return table
+def _columns(found: "Audit") -> tuple[str, ...]:
+    quantity = ("variance explained", "±", "typical error")
+    return quantity if found.is_quantity else ("accuracy", "balanced", "±", "nats at least")
 
 
-def _classes_table(found: "Audit") -> "Table":
-    table = _table(found, "accuracy", "balanced", "±", "nats at least")
-    for one in found.probes:
-        numbers = f"{one.accuracy:.3f}", f"{one.balanced_accuracy:.3f}", f"{one.stderr:.3f}"
-        table.add_row(one.name, *numbers, f"{max(one.information, 0.0):.3f}")
-    table.add_row("without features", f"{found.majority:.3f}", f"{found.chance:.3f}", "", "0.000")
-    table.add_row("Fano, if no more leaks", f"{found.allowed.upper:.3f}", "", "", "")
-    return table
+def _rows(found: "Audit") -> list[tuple[str, ...]]:
+    if found.is_quantity:
+        from infoknife.leakage.page import number
 
-
-def _quantity_table(found: "Audit") -> "Table":
-    from infoknife.leakage.page import number
-
-    table = _table(found, "variance explained", "±", "typical error")
-    for one in found.probes:
-        table.add_row(one.name, f"{max(one.r2, 0.0):.1%}", f"{one.stderr:.1%}", number(one.error))
-    table.add_row("without features", "0.0%", "", number(found.strongest.spread))
-    return table
-
-
-def _write(page: Path, text: str, *, quiet: bool) -> None:
-    from infoknife.atomic import written_whole
-
-    with written_whole(page) as file:
-        file.write(text.encode())
-    if not quiet:
-        typer.echo(f"Page: {page}")
+        rows = [(one.name, f"{max(one.r2, 0.0):.1%}", f"{one.stderr:.1%}", number(one.error)) for one in found.probes]
+        return [*rows, ("without features", "0.0%", "", number(found.strongest.spread))]
+    return [
+        *(
+            (
+                one.name,
+                *(f"{n:.3f}" for n in (one.accuracy, one.balanced_accuracy, one.stderr, max(one.information, 0))),
+            )
+            for one in found.probes
+        ),
+        ("without features", f"{found.majority:.3f}", f"{found.chance:.3f}", "", "0.000"),
+        ("Fano, if no more leaks", f"{found.allowed.upper:.3f}", "", "", ""),
+    ]

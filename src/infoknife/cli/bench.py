@@ -5,17 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from infoknife.cli.messages import fail
 from infoknife.cli.tasks import matching
+from infoknife.cli.terminal import require_pandas
 from infoknife.cli.trials import numbers, print_tables, run_all
 
 if TYPE_CHECKING:
     from infoknife.paper.engine import Trial
 
-__all__ = ["bench"]
-
 
 def bench(
+    context: typer.Context,
     preset: Annotated[
         str,
         typer.Option(
@@ -30,6 +29,10 @@ def bench(
     seeds: Annotated[str | None, typer.Option(help="Runs, as 0,1 or 0-9; 0 if not given.")] = None,
     jobs: Annotated[int, typer.Option(min=0, help="Trials at once; 0: one for every core.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder of the records.")] = Path("infoknife-bench"),
+    backend: Annotated[str, typer.Option(help="joblib: processes of this machine; dask: a cluster.")] = "joblib",
+    scheduler: Annotated[
+        str | None, typer.Option(help="With dask: tcp://host:port; a cluster of this machine if not given.")
+    ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run failed trials again.")] = False,
 ) -> None:
     """Compare estimators with known truths; the same command goes on where it was stopped.
@@ -37,13 +40,13 @@ def bench(
     Every trial has n samples: most to learn from, a tenth to stop by, a fifth to measure on. It leaves one record in
     the folder; `infoknife report` turns the folder into tables, figures and a page.
     """
+    if context.invoked_subcommand is not None:
+        return
+    require_pandas()
     from infoknife.paper.engine import Store
 
-    try:
-        trials = _selected(preset, tasks, methods, n, seeds)
-    except ValueError as error:
-        raise fail("bench", str(error)) from None
-    print_tables(run_all("bench", trials, Store(out), jobs=jobs, retry=retry))
+    trials = _selected(preset, tasks, methods, n, seeds)
+    print_tables(run_all(trials, Store(out), jobs=jobs, retry=retry, backend=backend, scheduler=scheduler))
     typer.echo(f"Report: infoknife report {out}")
 
 

@@ -1,11 +1,9 @@
 """``infoknife entropy``: the entropy of columns of a file."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from infoknife.cli import options
-
-if TYPE_CHECKING:
-    from infoknife.files import File
+from infoknife.cli.terminal import bar
 
 
 def entropy(
@@ -26,6 +24,8 @@ def entropy(
     method: options.Method = "auto",
     missing: options.MissingOption = options.Missing.ERROR,
     blocks: options.Blocks = None,
+    rows: options.RowsOption = None,
+    stderr: options.Stderr = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     pointwise: options.Pointwise = False,
@@ -39,32 +39,21 @@ def entropy(
 
     Example: `infoknife entropy flowers.csv --columns length,width --given species --unit bits`
     """
-    from infoknife import measure as measuring
-    from infoknife.cli.columns import arguments, declared, opened, row_options
-    from infoknife.cli.measured import Answer, bar, measure, reported
-    from infoknife.inputs import one_of
+    options.check_outputs(file, plot=plot, pointwise=pointwise, as_json=as_json)
+    from infoknife import measure
+    from infoknife.cli.measuring import arguments, chosen, declared, opened, single, tell
 
-    options.check_outputs("entropy", file, plot=plot, pointwise=pointwise, as_json=as_json)
-    settings = {"method": method, "unit": unit.value, "effort": effort.value, "seed": seed}
-    with reported("entropy"):
-        one_of("--method", method, ("auto", *measuring.methods()))
-        table = opened("entropy", file, sep=sep, decimal=decimal, encoding=encoding)
-        kinds, rows = declared(table, discrete or (), continuous or ()), row_options(table, missing, groups, blocks)
-        measured = arguments("entropy", table, _names(table, columns, given, groups), kinds, rows)
-        with bar() as watch:
-            estimate = measure(measuring.entropy, **measured, **settings, progress=watch)
-        answer = Answer(file, measured, settings, estimate)
-        answer.tell("entropy", as_json=as_json, pointwise=pointwise, plot=plot)
-
-
-def _names(file: "File", columns: str | None, given: str | None, groups: str | None) -> dict[str, tuple[str, ...]]:
-    """The columns of both sides; without a word, all those that are not given and make no groups."""
-    from infoknife.cli.columns import chosen, single
-
-    known = chosen(file, "--given", given) if given is not None else ()
-    used = (*known, single(file, "--groups", groups)) if groups is not None else known
-    rest = tuple(name for name in file.names if name not in used)
-    wanted = chosen(file, "--columns", columns) if columns is not None else rest
+    options.check_method(method)
+    table = opened(file, rows, sep=sep, decimal=decimal, encoding=encoding)
+    known = chosen(table, "--given", given) if given is not None else ()
+    used = known if groups is None else (*known, single(table, "--groups", groups))
+    rest = tuple(name for name in table.names if name not in used)
+    wanted = chosen(table, "--columns", columns) if columns is not None else rest
     if not wanted:
         raise ValueError("--given names all columns; expected some that are left to measure")
-    return {"x": wanted} | ({"given": known} if known else {})
+    sides = {"x": wanted} | ({"given": known} if known else {})
+    measured = arguments(table, sides, declared(table, discrete, continuous), groups)
+    settings = options.settings(method, unit, effort, seed, missing, blocks)
+    with bar() as watch, options.no_warnings():
+        estimate = measure.entropy(**measured, **settings, stderr=stderr, progress=watch)
+    tell(file, measured, settings, estimate, as_json=as_json, pointwise=pointwise, plot=plot)

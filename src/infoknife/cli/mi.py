@@ -1,5 +1,7 @@
 """``infoknife mi``: mutual information between columns of a file, of two groups or of all pairs."""
 
+import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from infoknife.cli import options
-from infoknife.cli.messages import fail, note
+from infoknife.cli.terminal import bar, note, print_json
 
 if TYPE_CHECKING:
-    from infoknife.cli.matrix import Matrix
-    from infoknife.cli.measured import Answer
     from infoknife.files import File
+    from infoknife.measure.pairs import Pairs
 
-MAX_WIDTH = 1 << 16  # letters in a line of a file
-PERMUTATIONS = "Test independence too, by so many permutations of the rows of y."
+FEW_PAIRS = 6  # so few are quicker than the start of other processes
+MANY_PAIRS = 1000  # so many are screened first
+MAX_LISTED = 100  # pairs that are printed
 
 
 def mi(
@@ -30,7 +32,7 @@ def mi(
     discrete: options.Discrete = None,
     continuous: options.Continuous = None,
     every_pair: Annotated[
-        bool, options.measuring_option("--all", "Every pair of columns instead of --x and --y, as a matrix.")
+        bool, options.measuring_option("--all", "Every pair of columns instead of --x and --y, the strongest first.")
     ] = False,
     sep: options.Sep = None,
     decimal: options.Decimal = None,
@@ -42,13 +44,38 @@ def mi(
     ] = None,
     method: options.Method = "auto",
     permutations: Annotated[
-        int | None, options.measuring_option("--permutations", PERMUTATIONS, min=1, metavar="N", show_default=False)
+        int | None,
+        options.measuring_option(
+            "--permutations",
+            "Test independence too, by so many permutations of the rows of y.",
+            min=1,
+            metavar="N",
+            show_default=False,
+        ),
     ] = None,
     missing: options.MissingOption = options.Missing.ERROR,
     blocks: options.Blocks = None,
     jobs: Annotated[
         int, options.measuring_option("--jobs", "With --all: processes; 0: one on every core.", min=0, metavar="N")
     ] = 0,
+    rows: options.RowsOption = None,
+    stderr: options.Stderr = None,
+    screen: Annotated[
+        float | None,
+        options.measuring_option(
+            "--screen",
+            "With --all: leave out pairs that bins and ranks show to be independent at this level; 1: none.",
+            min=0.0,
+            max=1.0,
+            show_default="0.05 beyond 1,000 pairs",
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        options.measuring_option(
+            "--scheduler", "With --all: a Dask scheduler, tcp://host:port.", metavar="ADDRESS", show_default=False
+        ),
+    ] = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     pointwise: options.Pointwise = False,
@@ -69,139 +96,151 @@ def mi(
 
     All pairs: `infoknife mi flowers.csv --all --out pairs.csv --plot heat.png`
     """
-    _check_usage(
-        every_pair,
-        sides={"--x": x, "--y": y},
-        for_sides={"--given": given, "--pointwise": pointwise or None},
-        for_pairs={"--columns": columns, "--out": out, "--jobs": jobs or None},
-    )
+    for_sides = {"--x": x, "--y": y, "--given": given, "--pointwise": pointwise or None, "--stderr": stderr}
+    for_pairs = {"--columns": columns, "--out": out, "--jobs": jobs or None}
+    _check_usage(every_pair, for_sides, for_pairs | {"--screen": screen, "--scheduler": scheduler})
     if permutations is not None and given is not None:
-        raise fail("mi", "--permutations tests independence without a condition; leave out --given")
-    options.check_outputs("mi", file, plot=plot, out=out, pointwise=pointwise, as_json=as_json)
+        raise ValueError("--permutations tests independence without a condition; leave out --given")
+    options.check_outputs(file, plot=plot, out=out, pointwise=pointwise, as_json=as_json)
+    from infoknife import measure
+    from infoknife.cli.measuring import arguments, chosen, declared, opened, tell
+
+    options.check_method(method)
     usual = options.Effort.QUICK if every_pair else options.Effort.STANDARD
-    settings = {"method": method, "unit": unit.value, "effort": (effort or usual).value, "seed": seed}
-
-    from infoknife.cli.columns import declared, opened, row_options
-    from infoknife.cli.measured import reported
-    from infoknife.inputs import one_of
-    from infoknife.measure import methods
-
-    with reported("mi"):
-        one_of("--method", method, ("auto", *methods()))
-        table = opened("mi", file, sep=sep, decimal=decimal, encoding=encoding)
-        how: dict[str, Any] = {
-            "kinds": declared(table, discrete or (), continuous or ()),
-            "rows": row_options(table, missing, groups, blocks),
-            "settings": settings,
-            "permutations": permutations,
-        }
-        if every_pair:
-            matrix = _matrix(table, columns, groups, jobs=jobs, **how)
-            _tell_matrix(matrix, table, settings, as_json=as_json, out=out, plot=plot)
-        else:
-            answer = _answer(table, {"x": x, "y": y, "given": given}, **how)
-            answer.tell("mi", as_json=as_json, pointwise=pointwise, plot=plot)
-
-
-def _check_usage(
-    every_pair: bool, *, sides: Mapping[str, Any], for_sides: Mapping[str, Any], for_pairs: Mapping[str, Any]
-) -> None:
-    """Stop where options do not go together."""
-    wrong = {**sides, **for_sides} if every_pair else for_pairs
-    if not every_pair and None in sides.values():
-        raise fail("mi", "expected both --x and --y, or --all for every pair of columns")
-    if extra := [option for option, value in wrong.items() if value is not None]:
-        reason = "does not go with --all" if every_pair else "is for --all alone"
-        raise fail("mi", f"{extra[0]} {reason}; leave one of them out" if every_pair else f"{extra[0]} {reason}")
-
-
-def _answer(
-    file: "File",
-    texts: Mapping[str, str | None],
-    *,
-    kinds: Mapping[str, bool],
-    rows: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    permutations: int | None,
-) -> "Answer":
-    from infoknife import measure as measuring
-    from infoknife.cli.columns import arguments, chosen
-    from infoknife.cli.measured import Answer, bar, measure
-
-    names = {side: chosen(file, f"--{side}", text) for side, text in texts.items() if text is not None}
-    measured = arguments("mi", file, names, kinds, rows)
+    settings = options.settings(method, unit, effort or usual, seed, missing, blocks)
+    table = opened(file, rows, sep=sep, decimal=decimal, encoding=encoding)
+    kinds = declared(table, discrete, continuous)
+    if every_pair:
+        where: dict[str, Any] = {"out": out, "screen": screen, "scheduler": scheduler, "jobs": jobs}
+        pairs = _all_pairs(table, columns, groups, kinds, settings, permutations, **where)
+        _tell_pairs(pairs, table, settings, permutations or 0, as_json=as_json, out=out, plot=plot)
+        return
+    texts = {"x": x, "y": y, "given": given}
+    sides = {side: chosen(table, f"--{side}", text) for side, text in texts.items() if text is not None}
+    measured = arguments(table, sides, kinds, groups)
     test = None
-    with bar() as watch:
-        estimate = measure(measuring.mutual_information, **measured, **settings, progress=watch)
+    with bar() as watch, options.no_warnings():
+        estimate = measure.mutual_information(**measured, **settings, stderr=stderr, progress=watch)
         if permutations is not None:
             watch(1.0, f"{permutations} permutations")
-            how = {"permutations": permutations, "method": settings["method"], "seed": settings["seed"]}
-            test = measuring.permutation_test(**measured, **how)
-    return Answer(file.path, measured, settings, estimate, test)
+            how = {name: settings[name] for name in ("method", "seed", "missing", "blocks")}
+            test = measure.permutation_test(**measured, **how, permutations=permutations)
+    tell(file, measured, settings, estimate, test, as_json=as_json, pointwise=pointwise, plot=plot)
 
 
-def _matrix(
+def _check_usage(every_pair: bool, for_sides: Mapping[str, Any], for_pairs: Mapping[str, Any]) -> None:
+    """Stop where options do not go together."""
+    if not every_pair and (for_sides["--x"] is None or for_sides["--y"] is None):
+        raise ValueError("expected both --x and --y, or --all for every pair of columns")
+    reason = "does not go with --all; leave one of them out" if every_pair else "is for --all alone"
+    for option, value in (for_sides if every_pair else for_pairs).items():
+        if value is not None:
+            raise ValueError(f"{option} {reason}")
+
+
+def _all_pairs(
     file: "File",
     columns: str | None,
     groups: str | None,
-    *,
     kinds: Mapping[str, bool],
-    rows: Mapping[str, Any],
-    **how: Any,
-) -> "Matrix":
-    from infoknife.cli.columns import chosen, read, say_notes, single
-    from infoknife.cli.pairs import pairwise, usable
+    settings: dict[str, Any],
+    permutations: int | None,
+    *,
+    out: Path | None,
+    screen: float | None,
+    scheduler: str | None,
+    jobs: int,
+) -> "Pairs":
+    """Measure all pairs with a bar on stderr; what cannot be measured is named there, and the others go on."""
+    from infoknife.cli.measuring import chosen, read, single
+    from infoknife.measure import pairs as room
 
     apart = single(file, "--groups", groups) if groups is not None else None
-    rest = tuple(name for name in file.names if name != apart)
-    names = rest if columns is None else chosen(file, "--columns", columns)
+    names = (
+        tuple(name for name in file.names if name != apart) if columns is None else chosen(file, "--columns", columns)
+    )
     if len(names) < 2:
         raise ValueError(f"--all has {', '.join(names)} alone; expected two columns or more")
-    found = read(file, names)
-    say_notes("mi", found.values())
-    values, failures = usable("mi", file, found, kinds, rows)
-    return pairwise("mi", [*found], values, failures, kinds=kinds, rows=rows, **how)
+    found = read(file, [*names, *([apart] if apart else [])])
+    labels = found.pop(apart) if apart else None
+    usable, left_out = room.measurable(found, discrete=kinds, missing=settings["missing"])
+    for why in left_out.values():
+        note(f"left out: {why}")
+    how = settings | ({"groups": labels} if apart else {})
+    run = room.identity(usable, how | {"discrete": kinds, "permutations": permutations, "screen": screen})
+    total = len(usable) * (len(usable) - 1) // 2
+    known = {} if out is None else room.read_pairs(out, run)
+    level = screen if screen is not None else room.SCREENED if total > MANY_PAIRS else 1.0
+    screened = room.screen_pairs(usable, level, settings["unit"])
+    if known:
+        note(f"{len(known):,} of {total:,} pairs are in {out} already")
+    if screened:
+        note(f"{len(screened):,} of {total:,} pairs show no dependence in bins and ranks; only the others are measured")
+    pairs = list((screened | known).values())
+    is_short = total - len(pairs) <= FEW_PAIRS and settings["effort"] == "quick"
+    workers = min(jobs or (1 if is_short else os.cpu_count() or 1), max(total - len(pairs), 1))
+    left: dict[str, Any] = {"without": {*screened, *known}, "discrete": kinds, "permutations": permutations}
+    with room.appended(out, run, known.values()) as append, bar(total) as watch:
+        watch(len(pairs), f"{workers} processes start" if workers > 1 else "")
+        for pair in room.measure_pairs(usable, **left, jobs=workers, scheduler=scheduler, **how):
+            pairs.append(pair)
+            append(pair)
+            watch(len(pairs), " – ".join(pair.names))
+            if math.isnan(pair.value):
+                note(f"no answer: {' – '.join(pair.names)}: {'. '.join(pair.messages)}")
+    place = {name: i for i, name in enumerate(names)}
+    pairs.sort(key=lambda pair: [place[name] for name in pair.names])
+    return room.Pairs(names, tuple(pairs), settings["unit"], left_out, run)
 
 
-def _tell_matrix(
-    matrix: "Matrix",
+def _tell_pairs(
+    pairs: "Pairs",
     file: "File",
     settings: Mapping[str, Any],
+    permutations: int,
     *,
     as_json: bool,
     out: Path | None,
     plot: Path | None,
 ) -> None:
-    """Write what is asked for, print the matrix, and stop with 1 if a part of it is not there."""
-    from infoknife.cli.measured import advise, print_json
+    """Write what is asked for, print the pairs, and stop with 1 if a part of them is not there."""
+    from infoknife.cli.measuring import advise
     from infoknife.files import printable
 
     title = f"Mutual information of columns of {printable(file.path.name)}"
     if as_json:
-        how = {key: settings[key] for key in ("effort", "seed")}
-        print_json({"file": str(file.path)} | how | matrix.as_dict())
+        print_json({"file": str(file.path), "effort": settings["effort"], "seed": settings["seed"]} | pairs.as_dict())
     else:
-        _print_matrix(matrix, title)
-    advise("mi", [column for pair in matrix.pairs for column in pair.columns])
-    if not as_json and (noted := sum(bool(pair.messages and pair.rows) for pair in matrix.pairs)):
-        word = "pair has" if noted == 1 else "pairs have"
-        note("mi", f"{noted} {word} notes, which are in --out and --json")
+        _print_pairs(pairs, title, permutations)
+    advise([column for pair in pairs.pairs for column in pair.columns])
+    if not as_json and (noted := sum(bool(pair.messages and pair.rows) for pair in pairs.pairs)):
+        note(f"{noted} {'pair has' if noted == 1 else 'pairs have'} notes, which are in --out and --json")
     if out is not None:
-        matrix.write_csv(out)
+        pairs.write_csv(out)
     if plot is not None:
         from infoknife.pictures.measure import heat_map, save
 
-        save(heat_map(title, matrix.names, matrix.values, matrix.stderrs, matrix.unit), plot)
-    if matrix.failures:
+        save(heat_map(title, pairs.names, pairs.matrix("value"), pairs.matrix("stderr"), pairs.unit), plot)
+    if pairs.failed:
         raise typer.Exit(1)
 
 
-def _print_matrix(matrix: "Matrix", title: str) -> None:
+def _print_pairs(pairs: "Pairs", title: str, permutations: int) -> None:
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
-    typer.echo(f"{title}, in {matrix.unit}\n")
-    is_terminal, width = (console := Console()).is_terminal, console.width
-    for table in matrix.tables(width if is_terminal else None):
-        Console(width=width if is_terminal else MAX_WIDTH).print(table)
-    if matrix.permutations:
-        typer.echo(f"\n· could be chance: p > 0.05 by {matrix.permutations:,} permutations")
+    from infoknife.pictures.measure import written
+
+    typer.echo(f"{title}, in {pairs.unit}")
+    table = Table(box=None, pad_edge=False)
+    for head in ("column", "column", pairs.unit, "±", *["p"] * bool(permutations), "rows"):
+        table.add_column(head, justify="left" if head == "column" else "right", overflow="fold")
+    ranked = sorted((pair for pair in pairs.pairs if not math.isnan(pair.value)), key=lambda pair: -pair.value)
+    for pair in ranked[:MAX_LISTED]:
+        p_value = [f"{pair.p_value:.2g}"] if permutations else []
+        error = "" if math.isnan(pair.stderr) else written(pair.stderr)
+        table.add_row(*map(Text, (*pair.names, written(pair.value), error, *p_value, f"{pair.rows:,}")))
+    (console if (console := Console()).is_terminal else Console(width=1 << 10)).print(table)
+    if len(ranked) > MAX_LISTED:
+        typer.echo(f"and {len(ranked) - MAX_LISTED:,} more, which --out and --json have")

@@ -1,13 +1,15 @@
 """The options that the measuring commands share, and the checks that come before any work."""
 
-import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from infoknife.cli.messages import fail, require_matplotlib
+from infoknife.cli.terminal import check_writable, require_matplotlib
 
 PICTURES = (".png", ".svg", ".pdf")
 PICTURES_OR = f"{', '.join(PICTURES[:-1])} or {PICTURES[-1]}"
@@ -56,103 +58,79 @@ def output_option(name: str, words: str, **more: Any) -> Any:
     return typer.Option(name, help=words, rich_help_panel=OUTPUT, **more)
 
 
-File = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE", help="CSV or TSV (also .gz), Parquet, NPZ or NPY; one row per sample.", show_default=False
-    ),
-]
+def _text_option(name: str, words: str, metavar: str = "MARK") -> Any:
+    return typer.Option(name, metavar=metavar, help=words, show_default="found", rich_help_panel=TEXT)
+
+
+KINDS = "CSV or TSV (also .gz), Parquet, a folder of it, NPZ or NPY; one row per sample."
+File = Annotated[Path, typer.Argument(metavar="FILE", help=KINDS, show_default=False)]
 Given = Annotated[str | None, column_option("--given", "Those that are known; the answer is conditional on them.")]
 Discrete = Annotated[list[str] | None, column_option("--discrete", "Those whose values are labels.")]
 Continuous = Annotated[list[str] | None, column_option("--continuous", "Those whose values are quantities.")]
+APART = "Rows with the same value are never learned from and measured on at once, such as those of one patient."
 Groups = Annotated[
-    str | None,
-    typer.Option(
-        "--groups",
-        metavar="COLUMN",
-        help="Rows with the same value are never learned from and measured on at once, such as those of one patient.",
-        show_default=False,
-        rich_help_panel=COLUMNS,
-    ),
+    str | None, typer.Option("--groups", metavar="COLUMN", help=APART, show_default=False, rich_help_panel=COLUMNS)
 ]
-Sep = Annotated[
-    str | None,
-    typer.Option("--sep", metavar="MARK", help="Between cells; or tab.", show_default="found", rich_help_panel=TEXT),
-]
-Decimal = Annotated[
-    str | None,
-    typer.Option(
-        "--decimal", metavar="MARK", help="What 1,234 means: . or ,", show_default="found", rich_help_panel=TEXT
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option("--encoding", metavar="NAME", help="Such as cp1252.", show_default="found", rich_help_panel=TEXT),
-]
+Sep = Annotated[str | None, _text_option("--sep", "Between cells; or tab.")]
+Decimal = Annotated[str | None, _text_option("--decimal", "What 1,234 means: . or ,")]
+Encoding = Annotated[str | None, _text_option("--encoding", "Such as cp1252.", "NAME")]
 UnitOption = Annotated[Unit, measuring_option("--unit", "The unit of the answer.")]
 EffortOption = Annotated[Effort, measuring_option("--effort", EFFORT)]
-Method = Annotated[
-    str,
-    measuring_option("--method", "One kind of density by its name, instead of the best of several.", metavar="NAME"),
-]
+ONE_METHOD = "One kind of density by its name, instead of the best of several."
+Method = Annotated[str, measuring_option("--method", ONE_METHOD, metavar="NAME")]
 MissingOption = Annotated[
     Missing,
     measuring_option("--missing", "Missing values: refuse them, leave out their rows, or make them a label."),
 ]
-Blocks = Annotated[
-    int | None,
-    measuring_option(
-        "--blocks",
-        "So many neighbouring rows stay together, for series in time.",
-        min=1,
-        metavar="N",
-        show_default=False,
-    ),
-]
+TOGETHER = "So many neighbouring rows stay together, for series in time."
+Blocks = Annotated[int | None, measuring_option("--blocks", TOGETHER, min=1, metavar="N", show_default=False)]
 Seed = Annotated[int, measuring_option("--seed", "Where all randomness comes from.", min=0, max=2**32 - 1, metavar="N")]
+DRAWN = "Draw so many rows at random, of a folder 200,000 if not given."
+RowsOption = Annotated[int | None, measuring_option("--rows", DRAWN, min=10, metavar="N", show_default=False)]
+PRECISE = "The standard error that is wanted: no more rows are measured than it needs."
+Stderr = Annotated[float | None, measuring_option("--stderr", PRECISE, min=1e-9, metavar="X", show_default=False)]
 AsJson = Annotated[bool, output_option("--json", "One JSON object on stdout, and nothing else.")]
 Pointwise = Annotated[bool, output_option("--pointwise", "With --json: the value of every row as well.")]
-Plot = Annotated[
-    Path | None,
-    output_option("--plot", f"Draw a picture; the name ends with {PICTURES_OR}.", metavar="FILE", show_default=False),
-]
+DRAW = f"Draw a picture; the name ends with {PICTURES_OR}."
+Plot = Annotated[Path | None, output_option("--plot", DRAW, metavar="FILE", show_default=False)]
+
+
+def settings(
+    method: str, unit: Unit, effort: Effort, seed: int, missing: Missing, blocks: int | None
+) -> dict[str, Any]:
+    """Return the options of measuring functions that do not name columns."""
+    how = {"method": method, "unit": unit.value, "effort": effort.value, "seed": seed}
+    return how | {"missing": missing.value, "blocks": blocks}
+
+
+def check_method(method: str) -> None:
+    """Stop where there is no such density, before a file is read."""
+    from infoknife.inputs import one_of
+    from infoknife.measure import methods
+
+    one_of("--method", method, ("auto", *methods()))
+
+
+@contextmanager
+def no_warnings() -> Iterator[None]:
+    """Leave out the warnings of measurements: all of them are messages of the estimate."""
+    from infoknife.measure import MeasurementWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MeasurementWarning)
+        yield
 
 
 def check_outputs(
-    command: str,
-    file: Path,
-    *,
-    plot: Path | None,
-    out: Path | None = None,
-    pointwise: bool = False,
-    as_json: bool = False,
+    file: Path, *, plot: Path | None = None, out: Path | None = None, pointwise: bool = False, as_json: bool = False
 ) -> None:
     """Stop where a file that is to be written cannot be, or is the input, or where what is wanted has no place."""
     if pointwise and not as_json:
-        raise fail(command, "--pointwise is for --json alone; add --json")
+        raise ValueError("--pointwise is for --json alone; add --json")
     if plot is not None:
         if plot.suffix.lower() not in PICTURES:
-            raise fail(command, f"--plot is {plot}; expected a name that ends with {PICTURES_OR}")
-        require_matplotlib(command)
+            raise ValueError(f"--plot is {plot}; expected a name that ends with {PICTURES_OR}")
+        require_matplotlib()
     for option, path in (("--plot", plot), ("--out", out)):
         if path is not None:
-            _check_writable(command, option, path, file)
-
-
-def _check_writable(command: str, option: str, path: Path, file: Path) -> None:
-    """Try it without a trace: a file that was not there is not there afterwards."""
-    try:
-        if path.exists() and file.exists() and path.samefile(file):
-            raise fail(command, f"{option} is {path}, the file that is read; choose another {option}")
-        if path.exists():
-            path.open("ab").close()
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-"):  # as when it is written
-            pass
-    except (OSError, ValueError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise fail(command, f"cannot write to {_short(path)}: {reason}; choose another {option}") from None
-
-
-def _short(path: Path) -> str:
-    text = str(path)
-    return text if len(text) <= 200 else f"{text[:80]}...{text[-40:]}"
+            check_writable(option, path, file)

@@ -5,10 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from infoknife.cli.messages import fail
+from infoknife.cli.terminal import require_pandas
 from infoknife.cli.trials import numbers, print_tables, run_all
-
-__all__ = ["reproduce"]
 
 
 def reproduce(
@@ -29,32 +27,35 @@ def reproduce(
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of the data sets, for the applications.")] = None,
     device: Annotated[str, typer.Option(help="Where the applications' networks are: cpu, or cuda.")] = "cpu",
+    backend: Annotated[str, typer.Option(help="joblib: processes of this machine; dask: a cluster.")] = "joblib",
+    scheduler: Annotated[
+        str | None, typer.Option(help="With dask: tcp://host:port; a cluster of this machine if not given.")
+    ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run failed trials again.")] = False,
 ) -> None:
     """Run an experiment of the paper; the same command goes on where it was stopped.
 
     Every trial leaves one record in the folder; `infoknife report` turns the folder into tables, figures and a page.
     """
+    require_pandas()
     from infoknife.paper.engine import Store
     from infoknife.paper.experiments import select
 
     if not name:
         _list()
         return
-    try:
-        only: dict[str, Any] = {
-            "method": _listed(methods),
-            "seed": numbers("seeds", seeds),
-            "pair": _listed(pairs),
-            "corpus": _listed(corpora),
-            "weight": _weights(weights),
-            "task": _listed(tasks),
-            "train_size": _sizes(train_sizes),
-        }
-        wanted = select(name, preset, data=data, only=only)
-    except (ValueError, OSError) as error:
-        raise fail("reproduce", str(error)) from None
-    print_tables(run_all("reproduce", wanted, Store(out), jobs=jobs, retry=retry, data=data, device=device))
+    only: dict[str, Any] = {
+        "method": _listed(methods),
+        "seed": numbers("seeds", seeds),
+        "pair": _listed(pairs),
+        "corpus": _listed(corpora),
+        "weight": _weights(weights),
+        "task": _listed(tasks),
+        "train_size": _sizes(train_sizes),
+    }
+    wanted = select(name, preset, data=data, only=only)
+    where = {"data": data, "device": device, "backend": backend, "scheduler": scheduler}
+    print_tables(run_all(wanted, Store(out), jobs=jobs, retry=retry, **where))
     typer.echo(f"Report: infoknife report {out}")
 
 

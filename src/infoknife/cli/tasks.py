@@ -1,7 +1,6 @@
 """``infoknife tasks``: the distributions with known truth, all of them or one."""
 
 import difflib
-import time
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -9,17 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.table import Table
+from infoknife.cli.terminal import bar
 
+if TYPE_CHECKING:
     from infoknife.tasks import Task
 
-__all__ = ["matching", "tasks"]
-
-PATIENCE = 1.0  # seconds of work without a word
-LONGEST = 8  # numbers of a parameter that are shown one by one
-GAP = "  "  # between columns
-HEAD = ("task", "x", "y", "nats", "error", "d/d", "formula")
+MAX_SHOWN = 8  # numbers of a parameter that are shown one by one
 MORE = (
     "d/d: the parameter by which the gradient of the truth is known; k: y is a class. One in full: infoknife tasks NAME"
 )
@@ -37,23 +31,14 @@ def tasks(
     kind: Annotated[TruthKind | None, typer.Option(help="Only entropies, or only mutual informations.")] = None,
 ) -> None:
     """List the distributions with known truth, in nats; with the name of one, all about it."""
-    from rich.console import Console
-
     from infoknife import tasks as catalogue
 
     known = [name for name in catalogue.names() if kind in (None, _kind(catalogue.get(name)))]
-    try:
-        found = [catalogue.get(name) for name in matching(known, pattern)]
-    except ValueError as error:
-        typer.echo(f"infoknife tasks: {error}", err=True)
-        raise typer.Exit(2) from None
+    found = [catalogue.get(name) for name in matching(known, pattern)]
     if [task.name for task in found] == [pattern]:
         typer.echo("\n".join(_about(found[0])))
-    elif (console := Console()).is_terminal:
-        console.print(_table(_with_truths(found), console.width))
     else:
-        for task, truth in _with_truths(found):
-            typer.echo(_line(task, truth))
+        _list(found)
 
 
 def matching(names: Iterable[str], pattern: str) -> list[str]:
@@ -62,7 +47,7 @@ def matching(names: Iterable[str], pattern: str) -> list[str]:
     Raises:
         ValueError: There is none; the message has the closest.
 
-    Example:
+    Examples:
         >>> matching(["moons", "rings", "cube-2d"], "r*"), matching(["moons", "rings", "cube-2d"], "n")
         (['rings'], ['moons', 'rings'])
     """
@@ -82,55 +67,27 @@ def _kind(task: "Task") -> TruthKind:
     return TruthKind.ENTROPY if isinstance(task, EntropyTask) else TruthKind.MI
 
 
-def _with_truths(found: "list[Task]") -> "list[tuple[Task, float]]":
-    """Work the truths out, with a bar on stderr where it takes its time."""
+def _list(found: "list[Task]") -> None:
+    """Print one line per task: as wide as the terminal, or whole for a file or a filter."""
     from rich.console import Console
-    from rich.progress import Progress
-
-    console, begin = Console(stderr=True), time.monotonic()
-    progress = Progress(console=console, transient=True, redirect_stdout=False, disable=not console.is_terminal)
-    bar = progress.add_task("truths", total=len(found))
-    results = []
-    try:
-        for task in found:
-            if not progress.live.is_started and time.monotonic() - begin > PATIENCE:
-                progress.start()
-            results.append((task, task.truth()))
-            progress.advance(bar)
-    finally:
-        progress.stop()
-    return results
-
-
-def _table(found: "Iterable[tuple[Task, float]]", width: int) -> "Table":
-    """All but the formula whole; the formula as far as there is room in a line."""
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
-    rows = [_cells(task, truth) for task, truth in found]
-    room = width - sum(max(map(len, column)) + len(GAP) for column in list(zip(HEAD, *rows, strict=True))[:-1])
-    table = Table(box=None, pad_edge=False, padding=(0, len(GAP), 0, 0), caption=MORE, caption_justify="left")
-    for name in HEAD[:-1]:
-        table.add_column(name, no_wrap=True, justify="left" if name in ("task", "d/d") else "right")
-    table.add_column(HEAD[-1], no_wrap=True, max_width=max(room, 1))
-    for row in rows:
-        table.add_row(*map(escape, row))
-    return table
-
-
-def _cells(task: "Task", truth: float) -> tuple[str, ...]:
-    y = f"k={task.y_classes}" if task.y_classes else str(task.y_dim or "")
-    error = f"{task.error:.0e}" if task.error else ""
-    return task.name, str(task.x_dim), y, f"{truth:.4f}", error, task.parameter or "", task.formula
-
-
-def _line(task: "Task", truth: float) -> str:
-    """One task for a file or a filter: whole, and in columns."""
-    y = f"{task.y_classes} classes" if task.y_classes else str(task.y_dim or "-")
-    error = f"error<{task.error:.0e}" if task.error else "exact"
-    gradient = f"d/d {task.parameter}" if task.parameter else "-"
-    value = f"{_symbol(task)} = {truth:9.6f} nats"
-    return f"{task.name:28}  {task.x_dim:2} x {y:10}  {value:>23}  {error:11}  {gradient:11}  {task.formula}"
+    is_terminal = (console := Console()).is_terminal
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=is_terminal, caption_justify="left")
+    for head in ("task", "kind", "x", "y", "nats", "error", "d/d", "formula"):
+        justify: Any = "right" if head in ("x", "nats", "error") else "left"
+        table.add_column(head, no_wrap=True, justify=justify, min_width=0 if head == "formula" else None)
+    with bar(len(found)) as watch:
+        for i, task in enumerate(found):
+            watch(i, f"truth of {task.name}")
+            y = f"k={task.y_classes}" if task.y_classes else str(task.y_dim or "-")
+            error = f"{task.error:.0e}" if task.error else "exact"
+            words = f"{task.truth():.6f}", error, task.parameter or "-", task.formula
+            table.add_row(*map(Text, (task.name, _symbol(task), str(task.x_dim), y, *words)))
+    if is_terminal:
+        table.caption = MORE
+    (console if is_terminal else Console(width=1 << 10)).print(table)
 
 
 def _symbol(task: "Task") -> str:
@@ -169,5 +126,5 @@ def _shown(value: Any) -> str:
     while inner and isinstance(inner[0], (list, tuple)):
         inner = inner[0]
         shape.append(len(inner))
-    few = len(value) <= LONGEST and len(shape) <= 2 and shape[-1] <= LONGEST
+    few = len(value) <= MAX_SHOWN and len(shape) <= 2 and shape[-1] <= MAX_SHOWN
     return f"[{', '.join(map(_shown, value))}]" if few else f"{' x '.join(map(str, shape))} numbers"

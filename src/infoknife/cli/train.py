@@ -1,14 +1,16 @@
 """``infoknife train``: the applications, one command each."""
 
 import ast
+import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from infoknife.cli.messages import note
-from infoknife.cli.training import failures, train_in_folder
+from infoknife.cli.terminal import Commands, note
+from infoknife.cli.training import train_in_folder
 
 METRICS = {"f1": "F1", "accuracy": "accuracy", "pearson": "Pearson correlation", "spearman": "Spearman correlation"}
 METRICS |= {"calibration_error": "calibration error"}
@@ -41,6 +43,7 @@ RUNS = Path("infoknife-runs")
 
 train = typer.Typer(
     name="train",
+    cls=Commands,
     help="Train a network with information in its loss: the paper's applications.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -56,7 +59,9 @@ def _train() -> None:
 def domain_adaptation(
     source: Annotated[str, typer.Option(help="Domain with labels, as mnist, or your own NAME.npz.")] = "digits",
     target: Annotated[str, typer.Option(help="Domain without labels.")] = "mnist5k",
-    method: Annotated[str, typer.Option(help="source-only, knife, club, doe, infonce, mine, nwj, or dann.")] = "knife",
+    method: Annotated[
+        str, typer.Option(help="source-only, knife, club, doe, infonce, mine, nwj, dann, or coral.")
+    ] = "knife",
     preset: Preset = "cpu",
     data: Annotated[Path | None, typer.Option(help="Folder of NAME.npz files; without one, Hugging Face.")] = None,
     seed: Seed = 0,
@@ -78,18 +83,16 @@ def domain_adaptation(
     """
     from infoknife.paper.applications.domain_adaptation import AdaptationSettings, adapt, load_pair
 
-    command = "train domain-adaptation"
     given = {"steps": steps, "batch_size": batch_size, "lr": lr, "weight": weight}
-    with failures(command):
+    with _no_warnings():
         settings = AdaptationSettings.preset(preset, source, target, method, seed, **_changes(given, changes))
         domains = load_pair(source, target, folder=data, size=settings.size)
     digest = "-".join(domain.digest for domain in domains)
     folder, results = train_in_folder(
-        command,
         settings,
         digest,
-        out,
         lambda **where: adapt(settings, *domains, **where),
+        out=out,
         device=device,
         threads=threads,
         tensorboard=tensorboard,
@@ -100,7 +103,7 @@ def domain_adaptation(
     typer.echo(f"  {results['source_accuracy']:.4f}  on the source's test images")
     if "information" in results:
         typer.echo(f"I(class features; domain features) = {results['information']:.3f} nats at the end")
-    _files(command, folder, results, Model="model.pt")
+    _files(folder, results, Model="model.pt")
 
 
 @train.command("fair-text")
@@ -112,7 +115,7 @@ def fair_text(
     ] = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="What is to be learned: classes.")] = None,
     private: Annotated[str | None, typer.Option(metavar="COLUMN", help="What is to be hidden: classes.")] = None,
-    method: Annotated[str, typer.Option(help="none, knife, club, infonce, nwj, doe, mine, or adv.")] = "knife",
+    method: Annotated[str, typer.Option(help="none, knife, club, infonce, nwj, doe, mine, adv, or leace.")] = "knife",
     weight: Weight = None,
     at_most: Annotated[
         float | None, typer.Option(metavar="NATS", help="What the features may tell, instead of a weight.")
@@ -146,13 +149,12 @@ def fair_text(
     """
     from infoknife.paper.applications.fair_text import FairTextSettings, corpus_of, learn
 
-    command = "train fair-text"
     columns: dict[str, Any] = {"label": label, "private": private, "text": text, "split": split}
     columns |= {"strip": tuple(strip or ()) or None, "balance": balance or None}
     given = {"hub": hub, "weight": weight, "at_most": at_most, "encoder": encoder, "fine_tune": fine_tune or None}
     given |= {"steps": steps, "batch_size": batch_size, "lr": lr}
     own = data is not None or hub is not None or any(columns.values())
-    with failures(command):
+    with _no_warnings():
         if weight is not None and at_most is not None:
             raise ValueError(
                 "--weight and --at-most are both given; expected one: a limit chooses the weight by itself"
@@ -163,11 +165,10 @@ def fair_text(
         settings = FairTextSettings.preset(preset, corpus or ("own" if own else "synthetic"), method, seed, **changed)
         texts = corpus_of(settings, data)
     folder, results = train_in_folder(
-        command,
         settings,
         texts.digest,
-        out,
         lambda **where: learn(settings, corpus=texts, **where),
+        out=out,
         device=device,
         threads=threads,
         tensorboard=tensorboard,
@@ -181,7 +182,7 @@ def fair_text(
         f"{results['probe']} (chance: {results['private_chance']:.4f})"
     )
     typer.echo(f"I(features; private attribute) = {results['leak']:.3f} nats, 95 % from {low:.3f} to {high:.3f}{truth}")
-    _files(command, folder, results, Model="model.pt", Features="features.npz", Audit="audit.html")
+    _files(folder, results, Model="model.pt", Features="features.npz", Audit="audit.html")
 
 
 @train.command("ib-text")
@@ -189,7 +190,7 @@ def ib_text(
     task: Annotated[str | None, typer.Option(help="A task of GLUE: mrpc, stsb or rte; or give --label.")] = None,
     data: Table = None,
     hub: Hub = None,
-    method: Annotated[str, typer.Option(help="none, vub, knife, club, infonce, mine, nwj or doe.")] = "knife",
+    method: Annotated[str, typer.Option(help="plain, none, vub, knife, club, infonce, mine, nwj or doe.")] = "knife",
     weight: Weight = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Your table: what is to be learned.")] = None,
     first: Annotated[str | None, typer.Option(metavar="COLUMN", help="The texts; sentence1 if not given.")] = None,
@@ -225,14 +226,13 @@ def ib_text(
     Example: `infoknife train ib-text --task mrpc --method knife --data glue.tsv.gz --train-size 500`
     """
     from infoknife.paper.applications.ib_text import BottleneckSettings, task_key
-    from infoknife.paper.applications.optional import library
+    from infoknife.paper.applications.pretrained import library
 
-    command = "train ib-text"
     given: dict[str, Any] = {"label": label, "first": first, "second": second, "split": split, "hub": hub}
     given |= {"regression": regression or None, "encoder": encoder, "epochs": epochs, "weight": weight}
     given |= {"batch_size": batch_size, "lr": lr, "test": test or None}
     more = [f"{name}={value}" for name, value in (("train_size", train_size), ("layers", layers)) if value is not None]
-    with failures(command):
+    with _no_warnings():
         if second is not None and no_second:
             raise ValueError("--second and --no-second are both given; expected one of them")
         changed = _changes(given, [*more, *["second=none"] * no_second, *(changes or [])])
@@ -242,11 +242,10 @@ def ib_text(
 
         pairs = data_of(settings, data)
     folder, results = train_in_folder(
-        command,
         settings,
         pairs.digest,
-        out,
         lambda **where: tune(settings, pairs=pairs, **where),
+        out=out,
         device=device,
         threads=threads,
         tensorboard=tensorboard,
@@ -259,8 +258,16 @@ def ib_text(
         typer.echo(f"On test pairs: {', '.join(f'{name} {value:.2f}' for name, value in _percents(results['test']))}")
     typer.echo("; ".join(_plane(results)))
     if test and not results["test"]:
-        note(command, "there are no labelled test pairs")
-    _files(command, folder, results, Model="model", Plane="plane.png")
+        note("there are no labelled test pairs")
+    _files(folder, results, Model="model", Plane="plane.png")
+
+
+@contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Leave out what a corpus warns of, which is among its notes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
 
 
 def _changes(given: Mapping[str, Any], changes: list[str] | None) -> dict[str, Any]:
@@ -288,10 +295,10 @@ def _value(text: str) -> Any:
         return text
 
 
-def _files(command: str, folder: Path, results: Mapping[str, Any], **files: str) -> None:
+def _files(folder: Path, results: Mapping[str, Any], **files: str) -> None:
     """Say what else there is to know, and where everything is."""
     for message in (*results.get("notes", ()), *results.get("messages", ())):
-        note(command, message)
+        note(message)
     for name, file in {**files, "Page": "index.html"}.items():
         if (folder / file).exists():
             typer.echo(f"{name + ':':9} {folder / file}")

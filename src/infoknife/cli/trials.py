@@ -2,45 +2,37 @@
 
 import os
 import re
-from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from infoknife.cli.messages import cannot_write, fail
+from infoknife.cli.terminal import cannot_write, note
 
 if TYPE_CHECKING:
     from infoknife.paper.engine import Store, Trial
     from infoknife.paper.engine.records import Record
 
-__all__ = ["check_data", "check_device", "numbers", "print_tables", "run_all"]
 
-
-def run_all(
-    command: str, trials: "list[Trial]", store: "Store", *, jobs: int, retry: bool, **where: Any
-) -> "list[Record]":
+def run_all(trials: "list[Trial]", store: "Store", *, jobs: int, retry: bool, **where: Any) -> "list[Record]":
     """Run what has no record yet, and say in the end what is on record and what failed.
 
     Args:
-        command: What messages begin with, as ``"bench"``.
         trials: All that are wanted.
         store: Where records go.
         jobs: How many run at once; 0 for one on every core.
         retry: Whether trials that failed before run again.
-        **where: ``data``, the folder of the user's own data, and ``device``, where networks are.
+        **where: Of ``run``: ``data``, ``device``, ``backend`` and ``scheduler``.
     """
-    check_data(command, trials, where.get("data"))
-    check_device(command, where.get("device", "cpu"))
+    for trial in trials:  # stop before any work if data are not there
+        trial.experiment.check(trial.arguments, where.get("data"))
+    check_device(where.get("device", "cpu"))
     try:
         notes = [*store.prepare(trials), *(store.retry(trials) if retry else [])]
     except OSError as error:
-        raise cannot_write(command, error, store.root) from None
-    for note in notes:
-        typer.echo(f"infoknife {command}: {note}", err=True)
-    _run(command, trials, store, jobs or os.cpu_count() or 1, **where)
+        raise cannot_write(error, store.root) from None
+    for text in notes:
+        note(text)
+    _run(trials, store, jobs or os.cpu_count() or 1, **where)
     records = {trial: record for trial in trials if (record := store.record(trial)) is not None}
     failed = {trial: record["error"] for trial, record in records.items() if record["status"] == "failed"}
     typer.echo(f"{len(records)} of {len(trials)} trials on record in {store.root}, {len(failed)} failed")
@@ -51,29 +43,20 @@ def run_all(
     return list(records.values())
 
 
-def check_data(command: str, trials: "Iterable[Trial]", data: Path | None) -> None:
-    """Stop before any work if a trial's data are not there."""
-    try:
-        for trial in trials:
-            trial.experiment.check(trial.arguments, data)
-    except (ValueError, OSError, ImportError) as error:
-        raise fail(command, str(error)) from None
-
-
-def check_device(command: str, device: str) -> None:
+def check_device(device: str) -> None:
     """Stop before any work if there is no such device."""
     import torch
 
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError):  # of torch, by what is wrong with it
-        raise fail(command, f"device is {device!r}; expected cpu, or cuda where there is one") from None
+        raise ValueError(f"device is {device!r}; expected cpu, or cuda where there is one") from None
 
 
 def numbers(name: str, text: str | None) -> list[int] | None:
     """Read whole numbers, as 0,1 or 0-9 or both; a ``ValueError`` that names the option where it is neither.
 
-    Example:
+    Examples:
         >>> numbers("seeds", "0,4-6")
         [0, 4, 5, 6]
     """
@@ -88,17 +71,29 @@ def numbers(name: str, text: str | None) -> list[int] | None:
 
 def print_tables(records: "list[Record]") -> None:
     """Print what experiments have to say of their records, on stdout."""
-    from infoknife.paper.engine.records import by
+    from rich.console import Console
+
     from infoknife.paper.experiments import get
     from infoknife.pictures.tables import terminal
 
-    for name, own in by(records, lambda record: str(record["experiment"])).items():
-        for table in get(name).summary(own):
+    for name in dict.fromkeys(str(record["experiment"]) for record in records):
+        experiment = get(name)
+        for table in experiment.summary(experiment.frame(records)):
             if table.rows:
                 Console().print(terminal(table))
 
 
-def _run(command: str, trials: "list[Trial]", store: "Store", jobs: int, **where: Any) -> None:
+def _run(trials: "list[Trial]", store: "Store", jobs: int, **where: Any) -> None:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     from infoknife.paper.engine import run
 
     columns = TextColumn("{task.description}"), BarColumn(24), MofNCompleteColumn(), TimeElapsedColumn()
@@ -109,10 +104,10 @@ def _run(command: str, trials: "list[Trial]", store: "Store", jobs: int, **where
             for _, fate in run(trials, store, jobs=jobs, **where):
                 progress.advance(bar, fate != "taken")
     except KeyboardInterrupt:
-        typer.echo(f"infoknife {command}: stopped; the same command goes on from here", err=True)
+        note("stopped; the same command goes on from here")
         raise typer.Exit(130) from None
-    except ModuleNotFoundError as error:  # joblib, for several jobs
-        raise fail(command, str(error)) from None
+    except ConnectionError:  # of a scheduler
+        raise
     except OSError as error:
         path, reason = error.filename or store.root, error.strerror or error
-        raise fail(command, f"{path}: {reason}; finished trials are kept") from None
+        raise ValueError(f"{path}: {reason}; finished trials are kept") from None

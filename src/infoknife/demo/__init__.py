@@ -1,51 +1,40 @@
-"""What ``infoknife demo`` shows: a density learns a picture, and known entropies are found."""
+"""What ``infoknife demo`` shows: information is measured, trained with, and stands on densities that are learned."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
-import torch
+from infoknife.atomic import written_whole
+from infoknife.demo.page import Learning, codes_table, density_table, html, relations_table
+from infoknife.demo.parts import FULL, QUICK, Budget, learned, measured, relations, trained
+from infoknife.pictures import Table
+from infoknife.pictures.style import styled
 
-from infoknife.demo import page
-from infoknife.demo.cases import FULL, QUICK, Budget, Case, Result, cases, measure, steps
-from infoknife.demo.drawing import knife
-from infoknife.demo.figures import FIGURES, Gallery
-from infoknife.training import Callback
+__all__ = ["FILES", "FULL", "QUICK", "Budget", "show"]
 
-__all__ = ["FILES", "FULL", "QUICK", "Budget", "Case", "Result", "show", "steps"]
-
-FILES = ("index.html", *FIGURES)
-Measured = Callable[[Case], tuple[Callback, Callable[[Result], None]]]
+FILES = ("index.html", "density.png")
 
 
-def show(folder: Path, budget: Budget, seed: int, watch: Measured) -> list[Result]:
-    """Measure every case, and write the figures and the page into a folder.
+def show(folder: Path, budget: Budget, seed: int, on_progress: Callable[[float, str], None]) -> list[Table]:
+    """Run the three parts, write ``FILES`` into a folder that is there, and return the tables.
 
     Args:
-        folder: Where ``FILES`` go; it must be there.
-        budget: Rows and steps.
+        folder: Where the files go.
+        budget: How much work is done.
         seed: Where all randomness comes from.
-        watch: Called with every case before it is measured; returns what is called after every step, and with the
-            result.
+        on_progress: Called with the part that is done and what comes next.
     """
-    picture, results = knife(), []
-    with _one_thread():
-        for case in cases(picture):
-            on_step, on_result = watch(case)
-            results.append(measure(case, budget, seed, on_step))
-            on_result(results[-1])
-        Gallery.of(picture, results, seed).write(folder)
-    command = f"infoknife demo --seed {seed}" + (" --quick" if budget is QUICK else "")
-    (folder / "index.html").write_text(page.html(results, budget, seed, command), encoding="utf-8")
-    return results
+    done, steps = count(), len(relations()) + 6  # two codes, trained and attacked; the density; drawing
 
+    def say(words: str) -> None:
+        on_progress(next(done) / steps, words)
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Products this small gain nothing from more threads, and lose much where cores are shared."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
+    found, codes, density = measured(budget, seed, say), trained(budget, seed, say), learned(budget, seed, say)
+    say("drawing")
+    command = f"infoknife demo --seed {seed}" + (" --quick" if budget == QUICK else "")
+    text = html(found, codes, density, seed, command)
+    with written_whole(folder / FILES[0]) as file:
+        file.write(text.encode())
+    with styled("density"):
+        Learning(density, seed).draw().savefig(folder / FILES[1], dpi=150)
+    return [relations_table(found), codes_table(codes), density_table(density)]

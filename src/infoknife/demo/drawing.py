@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Self, final
 
@@ -12,6 +11,7 @@ from torch import Tensor
 
 from infoknife.tasks import EntropyTask
 from infoknife.tasks import integration as quadrature
+from infoknife.tasks.checks import Columns
 
 Point = tuple[float, float]
 
@@ -30,7 +30,7 @@ class Drawing(EntropyTask):
         segments: Start and end of K segments, (K, 2, 2).
         noise: $\sigma$.
 
-    Example:
+    Examples:
         >>> Drawing.of_strokes([[(0, 0), (1, 0), (1, 1)]], noise=0.1).sample(5, seed=0).shape
         torch.Size([5, 2])
     """
@@ -46,13 +46,10 @@ class Drawing(EntropyTask):
         ends = [pair for stroke in strokes for pair in pairwise(stroke)]
         return cls(torch.tensor(ends, dtype=torch.float64), noise)
 
-    def _check(self) -> None:
+    def _check(self) -> Columns:
         assert self.segments.shape[1:] == (2, 2)
         assert self.noise > 0
-
-    @property
-    def _dims(self) -> tuple[int, None]:
-        return 2, None
+        return Columns(2)
 
     @property
     def box(self) -> list[tuple[float, float]]:
@@ -61,8 +58,7 @@ class Drawing(EntropyTask):
         low, high = points.amin(0) - margin, points.amax(0) + margin
         return list(zip(low.tolist(), high.tolist(), strict=True))
 
-    @cached_property
-    def _integral(self) -> quadrature.Certified:
+    def _truth(self) -> quadrature.Certified:
         return quadrature.box_integral(lambda x: torch.special.entr(self._log_prob(x).exp()), self.box, self.noise / 2)
 
     def _draw(self, n: int, source: torch.Generator) -> Tensor:
@@ -88,7 +84,7 @@ class Drawing(EntropyTask):
 def knife(noise: float = 0.06) -> Drawing:
     """The demo's picture: the word KNIFE over the outline of one.
 
-    Example:
+    Examples:
         >>> round(knife().entropy(), 2), knife().error < 1e-3
         (2.2, True)
     """

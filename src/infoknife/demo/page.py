@@ -1,130 +1,122 @@
-"""The demo's page: one HTML file without scripts, with the figures beside it."""
+"""The demo's tables, pictures and page, all of them through ``pictures``."""
 
-import platform
-from collections.abc import Sequence
-from html import escape
-from importlib.metadata import version
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from infoknife._version import __version__
-from infoknife.demo.cases import Budget, Result
+import torch
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1f2933; --soft: #616e7c; --page: #f7f8fa; --card: #fff; --line: #e4e7eb;
-  --accent: #b3452e; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e4e7eb; --soft: #9aa5b1; --page: #14181d; --card: #1e242b; --line: #323a44; --accent: #f08a6c; }
-}
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.6 system-ui, sans-serif; }
-main { max-width: 75rem; margin: 0 auto; padding: 2rem 1rem 3rem; }
-h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .5rem; }
-h2 { font-size: 1.25rem; margin: 2.5rem 0 .5rem; }
-p { max-width: 46rem; margin: .5rem 0 1rem; }
-.soft, figcaption { color: var(--soft); font-size: .9rem; }
-.figures { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); }
-figure { margin: 0; background: var(--card); border: 1px solid var(--line); border-radius: .6rem; overflow: hidden; }
-figure img { display: block; width: 100%; height: auto; background: #fff; }
-figcaption { padding: .6rem .9rem .8rem; }
-.scroll { overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: .6rem; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { padding: .45rem .9rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
-th:first-child, td:first-child { text-align: left; }
-tr:last-child td { border-bottom: 0; }
-th { color: var(--soft); font-weight: 600; font-size: .9rem; }
-td.error { font-weight: 600; }
-a { color: var(--accent); }
-code { font-size: .9em; }
-@media (max-width: 40rem) {
-  h1 { font-size: 1.5rem; }
-  th, td { padding: .4rem; font-size: .8rem; }
-  td:first-child { white-space: normal; }
-  .extra { display: none; }
-}
-"""
+from infoknife.demo.parts import POINTS, Codes, Learned, Measured
+from infoknife.pictures import Bar, Bars, Chart, Colour, Panel, Section, Series, Table, page
+from infoknife.pictures.charts import BLUE, ORANGE
+from infoknife.pictures.style import Axes, Figure, laid_out, new_figure
 
-PICTURE = {
-    "data.png": "Data: rows drawn from the picture, strokes under Gaussian noise.",
-    "density.png": "Density: what KNIFE learned from such rows. Darker is denser.",
-    "samples.png": "Samples: rows drawn from the learned density.",
-}
-INSIDE = {
-    "kernels.png": "The kernels, each at two standard deviations. Place, shape and weight are all learned.",
-    "learning.png": "Learning: dots are held-out rows under averaged parameters, thin lines are training batches.",
-    "errors.png": "Errors: estimates less truths, on rows that no density has seen.",
-}
+PIXELS = 480  # of the density across
+SHADES = ["#ffffff", "#fbe6da", "#efa27a", "#c8553d", "#6e1f14"]
 
 
-def html(results: Sequence[Result], budget: Budget, seed: int, command: str) -> str:
-    """The whole page.
+class Learning(NamedTuple):
+    """The picture's rows, the density that was learned from them, and samples of it, side by side."""
 
-    Args:
-        results: Of all cases, the picture first.
-        budget: How much work went into each.
-        seed: Where all randomness came from.
-        command: What to type to get the page again.
-    """
-    picture = results[0]
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>infoknife demo</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<main>
-<h1>How many nats are in a picture?</h1>
-<p>{picture.density.components} Gaussian kernels learned the density of a picture from {budget.rows:,} points.
-The picture's entropy is <strong>{picture.case.truth:.3f}</strong> nats.
-The estimate, from {budget.fresh:,} fresh points, is
-<strong>{picture.estimate:.3f} ± {picture.stderr:.3f}</strong>.</p>
-{_figures(PICTURE)}
-<h2>Inside</h2>
-{_figures(INSIDE)}
-<h2>Known entropies</h2>
-<p>Every density was fitted to {budget.rows:,} rows, a tenth of them kept to choose the best step, and evaluated on
-{budget.fresh:,} fresh ones. The mean of −log p is, in expectation, an upper bound of the entropy.
-All values are in nats, ± is one standard error.</p>
-{_table(results)}
-<h2>This run</h2>
-<p class="soft">{escape(_versions())}. Seed {seed}.
-{sum(result.seconds for result in results):.0f} seconds of learning and evaluating.
-Again: <code>{escape(command)}</code>. The three pictures in one: <a href="overview.png">overview.png</a>.</p>
-</main>
-</body>
-</html>
-"""
+    found: Learned
+    seed: int
+    name: str = "density"
+    title: str = "Rows, the density that was learned from them, and samples drawn from it"
+
+    def colours(self) -> Iterator[Colour]:
+        """All colours that it needs."""
+        yield from (BLUE, ORANGE)
+
+    def draw(self) -> Figure:
+        """Draw it."""
+        from matplotlib.colors import LinearSegmentedColormap
+
+        picture, density = self.found.picture, self.found.density
+        figure = new_figure((10.0, 2.4))
+        data, learned, samples = figure.subplots(1, 3)
+        (left, right), (bottom, top) = picture.box
+        across, up = torch.linspace(left, right, PIXELS), torch.linspace(bottom, top, round(0.65 * PIXELS))
+        with torch.no_grad():
+            blocks = torch.cartesian_prod(up, across).flip(-1).split(1 << 14)
+            values = torch.cat([density.log_prob(block) for block in blocks]).exp().view(len(up), len(across))
+        shown = values.sqrt().numpy()  # the root shows the faint parts too
+        colours = LinearSegmentedColormap.from_list("density", SHADES)
+        learned.imshow(shown, origin="lower", extent=(left, right, bottom, top), cmap=colours)
+        _scatter(data, picture.sample(POINTS, self.seed), BLUE)
+        _scatter(samples, density.sample(POINTS, seed=self.seed), ORANGE)
+        for axes in (data, learned, samples):
+            axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
+            axes.set_axis_off()
+        return laid_out(figure)
 
 
-def _figures(captions: dict[str, str]) -> str:
-    items = (
-        f'<figure><a href="{name}"><img src="{name}" width="900" height="585" alt="{escape(caption)}"></a>'
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
-        for name, caption in captions.items()
-    )
-    return '<div class="figures">\n' + "\n".join(items) + "\n</div>"
+def _scatter(axes: Axes, points: torch.Tensor, colour: Colour) -> None:
+    axes.scatter(*points.T.numpy(), s=1.5, c=colour.light, alpha=0.5, linewidths=0, rasterized=True)
 
 
-def _table(results: Sequence[Result]) -> str:
-    head = (
-        '<th>distribution</th><th class="extra">entropy</th><th class="extra">dimension</th>'
-        '<th>estimate</th><th>truth</th><th>error</th><th class="extra">seconds</th>'
-    )
-    rows = "\n".join(_row(result) for result in results)
-    return f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>'
+def relations_table(found: Sequence[Measured]) -> Table:
+    """Estimates and truths in nats."""
+    rows = []
+    for one in found:
+        low, high = one.estimate.interval()
+        ours = f"{one.estimate.value:.3f} ± {one.estimate.stderr:.3f}"
+        rows.append((one.title, f"{one.truth:.3f}", ours, f"{low:.3f} to {high:.3f}", f"{one.ksg:.3f}"))
+    head = ("relation of y to x", "truth", "infoknife", "95 % interval", "KSG")
+    return Table(f"I(X; Y) in nats, from {len(found[0].x):,} rows", head, tuple(rows))
 
 
-def _row(result: Result) -> str:
-    case = result.case
-    return (
-        f'<tr><td>{escape(case.title)}</td><td class="extra">{escape(case.symbol)}</td>'
-        f'<td class="extra">{case.task.x_dim}</td><td>{result.estimate:.3f} ± {result.stderr:.3f}</td>'
-        f'<td>{case.truth:.3f}</td><td class="error">{result.error:+.3f}</td>'
-        f'<td class="extra">{result.seconds:.1f}</td></tr>'
+def codes_table(codes: Codes) -> Table:
+    """What the strongest attacker and the label's probe reach."""
+    rows = []
+    for words, found in (("plain", codes.plain), ("regularized", codes.hidden)):
+        assert found.label is not None
+        label, private = found.label.strongest.balanced_accuracy, found.strongest.balanced_accuracy
+        rows.append((words, f"{label:.1%}", f"{private:.1%}", f"{found.information.value:.3f}"))
+    head = ("code", "five or more (to keep)", "odd or even (to hide)", "nats about it")
+    return Table(
+        "What the strongest of four attackers reads from codes of unseen digits; chance is 50 %", head, tuple(rows)
     )
 
 
-def _versions() -> str:
-    others = ", ".join(f"{name} {version(name)}" for name in ("torch", "numpy", "matplotlib"))
-    return f"infoknife {__version__}, {others}, Python {platform.python_version()}"
+def density_table(found: Learned) -> Table:
+    """The picture's entropy."""
+    row = ("the picture", f"{found.picture.entropy():.3f}", f"{found.estimate:.3f} ± {found.stderr:.3f}")
+    return Table("Entropy in nats, on fresh rows", ("", "truth", "KNIFE"), (row,))
+
+
+def html(found: Sequence[Measured], codes: Codes, density: Learned, seed: int, command: str) -> str:
+    """Return the whole page."""
+    first = found[0]
+    rows = Series("rows", BLUE, "dots", first.x[:1000, 0].tolist(), first.y[:1000, 0].tolist())
+    curve = Chart("relation", f"The first relation: {first.title}", "x", "y", (Panel("", (rows,)),))
+    bars = tuple(
+        Bar(f"{probe.name}, {words}", probe.balanced_accuracy, probe.stderr, words)
+        for words, audited in (("plain", codes.plain), ("regularized", codes.hidden))
+        for probe in audited.probes
+    )
+    attackers = Bars(
+        "attackers", "How often attackers name the hidden class: balanced accuracy", bars, (("chance", 0.5),)
+    )
+    sections = [
+        Section(
+            "measure",
+            "Measure",
+            "How much does x tell about y?",
+            "A number in nats with an interval, from rows that nothing was fitted to. KSG, the usual rival, has none.",
+            (relations_table(found), curve),
+        ),
+        Section(
+            "train",
+            "Train",
+            "A code that keeps one thing and hides another",
+            "The same number, differentiable, in the loss of a network. A fresh audit is the judge, on unseen rows.",
+            (codes_table(codes), attackers),
+        ),
+        Section(
+            "density",
+            "Density",
+            "128 Gaussian kernels learn a picture",
+            "Places, shapes and weights of the kernels are learned. The mean of -log p is the entropy.",
+            (density_table(density), Learning(density, seed)),
+        ),
+    ]
+    return page("infoknife in three pictures", f"Everything on this page was computed by: {command}", sections)

@@ -118,7 +118,7 @@ class Autoregressive(Density):
         components: Number K of kernels per coordinate.
         hidden: Width of the network's two hidden layers.
 
-    Example:
+    Examples:
         >>> x = torch.randn(20_000, 3, generator=torch.Generator().manual_seed(0)).cumsum(1)
         >>> round(Autoregressive(3).initialize(x)(x).item(), 1)  # h = 3/2 log(2 pi e) = 4.26 nats
         4.3

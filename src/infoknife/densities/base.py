@@ -7,10 +7,14 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import Features, Transform, count_outliers
+from infoknife.coordinates import Features, Transform, count_outliers, forget
+from infoknife.distributed import all_rows, alone, batch_mean, synchronize
 from infoknife.inputs import Remembered, check_count, check_values, class_codes, matrix
 
 Condition = Tensor | None
+
+FARTHEST = 1e12  # in a density's coordinates: a row beyond counts as one there, whose square float32 still holds
+FAR_START = 1e6  # the same for rows that a density starts from, whose powers it adds up
 
 
 class Observer(nn.Module, ABC):
@@ -52,24 +56,34 @@ class Observer(nn.Module, ABC):
         """Follow a fresh batch; rows that are NaN do not count."""
 
     def _start_from(self, x: Tensor, second: Condition, seed: int | None) -> Self:
+        x, second = _of_all_ranks(x, second)
+        with alone():
+            self._start_from_all(x, second, seed)
+        synchronize(self)
+        return self
+
+    def _observe_rows(self, x: Tensor, second: Condition) -> None:
+        started = self.initialized
+        x, second = _finite_together(*_of_all_ranks(x, second))
+        with alone():
+            if started:
+                with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
+                    self._follow(*_kept(x, second))
+                return
+            finite = torch.isfinite(x).all(1)
+            self._start_from_all(*self._checked(x[finite], None if second is None else second[finite]), None)
+            count_outliers(self, len(x) - int(finite.sum()))
+        synchronize(self)
+
+    def _start_from_all(self, x: Tensor, second: Condition, seed: int | None) -> None:
         if len(x) < 2:
             raise ValueError("x has 1 row; expected at least 2 to start from. Collect more samples")
         with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
             x, second = _kept(x, second)
+            _check_spread(x, "x")
             self.to(x.dtype)
             self._begin(x, second, generator_of(seed))
             self.initialized = True
-        return self
-
-    def _observe_rows(self, x: Tensor, second: Condition) -> None:
-        x, second = _finite_together(x, second)
-        if not self.initialized:
-            finite = torch.isfinite(x).all(1)
-            self._start_from(*self._checked(x[finite], None if second is None else second[finite]), None)
-            count_outliers(self, len(x) - int(finite.sum()))
-            return
-        with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
-            self._follow(*_kept(x, second))
 
 
 class Density(Observer):
@@ -117,7 +131,7 @@ class Density(Observer):
 
     def forward(self, x: Tensor, given: Condition = None) -> Tensor:
         """Mean of -log p over the rows of x (N, dim), a scalar in nats: the estimate of the entropy, and the loss."""
-        return -self.log_prob(x, given).mean()
+        return -batch_mean(self.log_prob(x, given))
 
     def log_prob(self, x: Tensor, given: Condition = None) -> Tensor:
         """Log-density in nats at the rows of x (N, dim), given as many rows of the condition: (N,)."""
@@ -157,7 +171,7 @@ class Density(Observer):
             x = x if x.dtype.itemsize >= 4 else x.float()
             v = self._seen(given, x.dtype)
             u, log_det = self.coordinates(x, self._regressors(v))
-            return self._log_prob(u, v) + log_det
+            return self._log_prob(u.clamp(-FARTHEST, FARTHEST), v) + log_det
 
     def evaluate_all(self, x: Tensor) -> Tensor:
         """Log-densities (N, classes) of rows that were checked already: for the library's own use."""
@@ -168,7 +182,9 @@ class Density(Observer):
         with full_precision(x.device.type):
             x = x if x.dtype.itemsize >= 4 else x.float()
             u, log_det = self.coordinates(x)
-            return self._log_prob_all(u) + (log_det if log_det.dim() == 0 else log_det.unsqueeze(-1))
+            return self._log_prob_all(u.clamp(-FARTHEST, FARTHEST)) + (
+                log_det if log_det.dim() == 0 else log_det.unsqueeze(-1)
+            )
 
     @abstractmethod
     def _log_prob(self, u: Tensor, given: Condition) -> Tensor:
@@ -195,11 +211,10 @@ class Density(Observer):
         return torch.stack([self._log_prob(u, label.expand(len(u))) for label in labels], -1)
 
     def _begin(self, x: Tensor, given: Condition, generator: torch.Generator) -> None:
-        if self.features is not None:
-            self.features.reset()
-        self.coordinates.reset()
+        forget(self)
         v = self._follow(x, given)
-        self._initialize(self.coordinates(x, self._regressors(v))[0], v, generator)
+        u = self.coordinates(x, self._regressors(v))[0]
+        self._initialize(u.clamp(-FAR_START, FAR_START), v, generator)
 
     def _follow(self, x: Tensor, given: Condition) -> Condition:
         """Let features and coordinates follow the rows; return what the density sees of the condition."""
@@ -269,6 +284,17 @@ class Density(Observer):
         return matrix(given, name, dim=self.given_dim, rows=rows, finite=False)
 
 
+def _check_spread(x: Tensor, name: str) -> None:
+    """Raise where a column of x (N, dim) varies by so little that its precision cannot hold the scale's inverse."""
+    least = 1e3 * torch.finfo(x.dtype).tiny
+    spread = x.amax(0) - x.amin(0)
+    if bool(((spread > 0) & (spread < least)).any()):
+        raise ValueError(
+            f"{name} has a column that varies by {float(spread[spread > 0].min()):.3g} in all; expected at least "
+            f"{least:.3g} in {x.dtype}. Use larger units, or {name}.double()"
+        )
+
+
 def full_precision(device: str) -> AbstractContextManager[None]:
     """Keep the log-density out of autocast."""
     return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else nullcontext()
@@ -286,6 +312,11 @@ def _refuse_old_state(module: nn.Module, state: dict[str, Any], prefix: str, *_:
             f"the state dictionary of this {type(module).__name__} was written by infoknife 0.1; expected one of 0.2, "
             "whose coordinates are others. Train it again, or load it with infoknife<0.2"
         )
+
+
+def _of_all_ranks(x: Tensor, y: Condition) -> tuple[Tensor, Condition]:
+    """The rows of all ranks, which then compute the same with them: batches are small, and quantiles need them all."""
+    return all_rows(x.detach())[0], None if y is None else all_rows(y.detach())[0]
 
 
 def _finite_together(x: Tensor, y: Condition) -> tuple[Tensor, Condition]:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from infoknife.coordinates import Features, Regression
 from infoknife.densities.base import Density
 from infoknife.inputs import check_count
+from infoknife.nn import redraw
 
 
 class Flow(Density):
@@ -30,7 +31,7 @@ class Flow(Density):
         bins: Number of pieces of a spline, at least 2.
         hidden: Widths of the hidden layers of the network behind each spline.
 
-    Example:
+    Examples:
         >>> x = torch.randn(20_000, 3, generator=torch.Generator().manual_seed(0)).cumsum(1)
         >>> round(Flow(3).initialize(x)(x).item(), 1)  # h = 3/2 log(2 pi e) = 4.26 nats
         4.3
@@ -101,13 +102,8 @@ class _Splines(nn.Module):
         return mapped, log_det
 
     def start(self, generator: torch.Generator) -> None:
-        """Reinitialise the networks, uniform up to one over the root of the inputs; the map is the identity."""
-        for layer in self.modules():
-            weight = getattr(layer, "weight", None)
-            if isinstance(weight, Tensor):
-                bound = float(weight.shape[-1]) ** -0.5
-                for parameter in layer.parameters():
-                    parameter.copy_(torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator))
+        """Reinitialise the networks; the map is the identity."""
+        redraw(self, generator)
         self._flatten()
 
     def _flatten(self) -> None:

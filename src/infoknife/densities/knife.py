@@ -2,7 +2,7 @@ r"""KNIFE: a fully learnable Gaussian-kernel density (Pichler et al., ICML 2022)
 
 A ``Covariance`` is the shape of a kernel: it names the tensors that describe it, and knows their log-density. A
 ``Bank`` holds the parameters $\theta = (A, b, u)$ of `eq:knife`: one set, one for each class, or a network that gives
-them for a condition. So every bank goes with every shape. ``KNIFE`` puts both behind the coordinates of a ``Density``.
+them for a condition. ``KNIFE`` puts both behind the coordinates of a ``Density``.
 """
 # ruff: noqa: D102  # what methods of shapes and banks do is said in their base classes
 
@@ -15,12 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from infoknife import kernels
-from infoknife.coordinates import Features, Identity, Regression, Transform
+from infoknife.coordinates import Features, Identity, Regression
 from infoknife.densities.base import Density
 from infoknife.inputs import check_count, check_whole, is_transformed, one_of
 from infoknife.kernels import PLAIN, Units
 from infoknife.mixtures import SPREAD, Mixture, fit_mixture, some_rows
-from infoknife.nn import MLP, Activation, Linear, Transposed, capped, hidden_layers, redraw
+from infoknife.nn import MLP, Activation, Transposed, hidden_layers, redraw
 
 Shape = dict[str, Tensor]
 Init = Literal["data", "paper", "zero"]
@@ -228,10 +228,6 @@ class Bank(nn.Module, ABC):
     def start(self, u: Tensor, generator: torch.Generator) -> None:
         """Start from data, whatever the condition."""
 
-    def start_paper(self, u: Tensor, generator: torch.Generator) -> None:
-        """Start as the paper does; from data where the paper has no such kernels."""
-        self.start(u, generator)
-
 
 class MarginalKernels(Bank):
     r"""M kernels for all points: the marginal density.
@@ -327,9 +323,8 @@ class ClassKernels(nn.ModuleList):
     def _parts(self, given: Tensor) -> tuple[Tensor, list[tuple[Any, Tensor]]]:
         """Rows sorted by class, and the bank and the rows of each class that is there."""
         order = torch.argsort(given, stable=True)
-        labels, counts = torch.unique_consecutive(given[order], return_counts=True)
-        rows = order.split(counts.tolist())
-        return order, [(self[label], part) for label, part in zip(labels.tolist(), rows, strict=True)]
+        rows = order.split(torch.bincount(given, minlength=len(self)).tolist())
+        return order, [(bank, part) for bank, part in zip(self, rows, strict=True) if len(part)]
 
 
 class TrunkKernels(Bank):
@@ -385,32 +380,23 @@ class TrunkKernels(Bank):
         M, d = self.offset.shape
         logits, offset, log_scale = self.trunk(given).split([M, M * d, M * d], -1)
         offset = offset.view(-1, M, d) + self.offset.to(offset.dtype)
-        return torch.log_softmax(logits, -1), offset, capped(log_scale, NARROWEST).view(-1, M, d)
+        return torch.log_softmax(logits, -1), offset, _capped(log_scale, NARROWEST).view(-1, M, d)
 
 
 class PaperKernels(Bank):
     """The paper's form: three networks with one tanh layer give all of (A, b, u) for every point (section A.3).
 
-    The network of the factors has a last layer for each of their columns, as ``kernels.by_point`` takes them. Kernels
-    are full (which the paper has) or diagonal; ``network`` is ``activation`` and ``layer_norm``, as for ``MLP``.
+    The network of the factors has a last layer for each of their columns, as ``kernels.by_point`` takes them. They
+    start at random. ``network`` is ``activation`` and ``layer_norm``, as for ``MLP``.
     """
 
-    def __init__(
-        self, given_dim: int, components: int, covariance: Covariance, hidden: int = 64, **network: Any
-    ) -> None:
+    def __init__(self, given_dim: int, components: int, dim: int, hidden: int = 64, **network: Any) -> None:
         super().__init__()
-        d, M = covariance.dim, components
-        if covariance.name not in ("full", "diagonal"):
-            raise ValueError(
-                f"network is 'paper', but covariance is {covariance.name!r}; expected 'full' or 'diagonal' with it. "
-                "network='trunk' takes all of them"
-            )
-        self.covariance, self.components = covariance, components
-        self.means = MLP(given_dim, M * d, (hidden,), last=Transposed, **network)
-        self.logits = MLP(given_dim, M, (hidden,), last=Transposed, **network)
+        self.covariance, self.components = Full(dim), components
+        self.means = MLP(given_dim, components * dim, (hidden,), last=Transposed, **network)
+        self.logits = MLP(given_dim, components, (hidden,), last=Transposed, **network)
         self.shape = nn.Sequential(*hidden_layers(given_dim, (hidden,), **network))
-        lengths = range(d, 0, -1) if covariance.name == "full" else [1] * d
-        self.columns = nn.ModuleList(Transposed(hidden, length * M) for length in lengths)
+        self.columns = nn.ModuleList(Transposed(hidden, length * components) for length in range(dim, 0, -1))
 
     def log_prob(self, u: Tensor, given: Any) -> Tensor:
         blocks = zip(u.split(ROWS), given.split(ROWS), strict=True)
@@ -425,16 +411,6 @@ class PaperKernels(Bank):
         return means + self.covariance.unproject(self.covariance.noise(shape, means, generator), shape)
 
     def start(self, u: Tensor, generator: torch.Generator) -> None:
-        mixture = fit_mixture(u, self.components, generator)
-        columns = kernels.packed(**self.covariance.of_mixture(mixture))
-        values = (mixture.means.T, mixture.weights.log(), *columns)
-        layers = (self.means.last, self.logits.last, *self.columns)
-        for layer, value in zip(layers, values, strict=True):
-            assert isinstance(layer, Linear)
-            layer.weight.zero_()
-            layer.bias.copy_(value.flatten())
-
-    def start_paper(self, u: Tensor, generator: torch.Generator) -> None:
         redraw(self, generator)
 
     def _log_weights(self, given: Tensor) -> Tensor:
@@ -442,12 +418,9 @@ class PaperKernels(Bank):
         return torch.log_softmax(self.logits(given), 0)
 
     def _planes(self, given: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Means (d, M, N) and the columns of the factor, up to (d - j, M, N)."""
+        """Means (d, M, N) and the columns of the factor, (d - j, M, N)."""
         hidden, size = self.shape(given), (-1, self.components, len(given))
         return self.means(given).view(size), [layer(hidden).view(size) for layer in self.columns]
-
-
-NETWORKS: dict[str, Callable[..., Bank]] = {"trunk": TrunkKernels, "paper": PaperKernels}
 
 
 class KNIFE(Density):
@@ -464,19 +437,17 @@ class KNIFE(Density):
         components: Number M of kernels (for each class).
         covariance: ``"full"``, ``"diagonal"``, ``"tied"`` (one full covariance for all kernels) or ``"low-rank"``.
         rank: Rank of the low-rank part; about the square root of ``dim`` if not given.
-        network: How kernels follow a continuous condition: ``"trunk"``, one network for weights, means and scales,
-            or ``"paper"``, three networks with one tanh layer for all of (A, b, u), full or diagonal; the trunk if
-            not given.
-        hidden: Width of the hidden layers; 128 for the trunk and 64 for the paper's if not given.
-        activation: Class of the networks' activation module; ``nn.SiLU`` for the trunk and ``nn.Tanh`` for the paper's
-            if not given.
+        hidden: Width of the hidden layers of the network behind a continuous condition; 128 if not given, and 64 in the
+            paper's form.
+        activation: Class of its activation module; ``nn.SiLU`` if not given, and ``nn.Tanh`` in the paper's form.
         layer_norm: Whether the networks have LayerNorms, as ``MLP`` takes it.
-        init: How ``initialize`` starts. ``"data"``: standardised coordinates and a mixture fitted by expectation
-            maximisation; ``"paper"``: the coordinates of the data, means at samples, noise of 0.01 elsewhere, plain
-            units, as the paper's entropies start; ``"zero"``: the same with means in noise of 0.01 around zero, as
-            the paper's mutual information of uniforms starts.
+        init: How ``initialize`` starts. ``"data"``: coordinates less a linear regression on the condition, whitened, a
+            mixture fitted by expectation maximisation, and one network that moves its weights, means and scales.
+            ``"paper"``: the paper's form in the coordinates of the data: means at samples, noise of 0.01 elsewhere,
+            plain units; given a continuous variable, three random networks for (A, b, u) of full kernels. ``"zero"``:
+            the same with means in noise of 0.01 around zero, as its mutual information of uniforms starts.
 
-    Example:
+    Examples:
         >>> x = torch.randn(20_000, 2, generator=torch.Generator().manual_seed(0))
         >>> knife = KNIFE(dim=2, components=16).initialize(x, seed=0)
         >>> round(knife(x).item(), 1)  # h = log(2 pi e) = 2.84 nats
@@ -494,7 +465,6 @@ class KNIFE(Density):
         given_classes: int | None = None,
         covariance: str = "full",
         rank: int | None = None,
-        network: str | None = None,
         hidden: int | None = None,
         activation: Activation | None = None,
         layer_norm: bool = False,
@@ -506,23 +476,29 @@ class KNIFE(Density):
             raise ValueError(
                 f"rank is {rank}, but covariance is {covariance!r}; expected covariance='low-rank' with it"
             )
-        if network is not None:
-            one_of("network", network, tuple(NETWORKS))
         width = None if hidden is None else check_count("hidden", hidden)
-        said: dict[str, Any] = {"hidden": width, "activation": activation, "network": network}
-        said["layer_norm"] = layer_norm or None
+        said: dict[str, Any] = {"hidden": width, "activation": activation, "layer_norm": layer_norm or None}
         said = {name: value for name, value in said.items() if value is not None}
         if said and given_dim is None:
             raise ValueError(
                 f"{', '.join(said)} came without a continuous condition for a network; expected given_dim="
             )
-        super().__init__(dim, given_dim, given_classes, *_coordinates(dim, given_dim, init, network))
+        if init != "data" and given_dim is not None and covariance != "full":
+            raise ValueError(
+                f"covariance is {covariance!r} with init={init!r} and a continuous condition, for which the paper has "
+                "full kernels; expected 'full', or init='data' for all of them"
+            )
+        own = init == "data"
+        features = Features(check_count("given_dim", given_dim)) if own and given_dim is not None else None
+        coordinates = Regression(dim, 0 if features is None else features.out) if own else Identity(dim)
+        super().__init__(dim, given_dim, given_classes, coordinates, features)
         self.components, self.init = check_count("components", components), init
         shape = COVARIANCES[covariance](self.dim) if rank is None else LowRank(self.dim, rank)
         self.bank: Bank | ClassKernels
-        if self.given_dim is not None:
-            make = NETWORKS[said.pop("network", "trunk")]
-            self.bank = make(self.features.out if self.features else self.given_dim, self.components, shape, **said)
+        if features is not None:
+            self.bank = TrunkKernels(features.out, self.components, shape, **said)
+        elif self.given_dim is not None:
+            self.bank = PaperKernels(self.given_dim, self.components, self.dim, **said)
         elif self.given_classes is not None:
             self.bank = ClassKernels(self.given_classes, self.components, shape)
         else:
@@ -543,14 +519,10 @@ class KNIFE(Density):
         for bank, rows in zip(banks, self._rows_by_class(u, given), strict=True):
             if self.init == "zero":
                 rows = NOISE * _normal(rows.shape, rows, generator)  # noqa: PLW2901  # means around zero, wherever they are
-            start = bank.start if self.init == "data" else bank.start_paper
-            start(rows, generator)
+            paper = self.init != "data" and isinstance(bank, MarginalKernels)
+            (bank.start_paper if paper else bank.start)(rows, generator)
 
 
-def _coordinates(dim: int, given_dim: int | None, init: Init, network: str | None) -> tuple[Transform, Features | None]:
-    """The paper's coordinates are those of the data; ours are whitened, and a trunk's less a regression as well."""
-    check_count("dim", dim)
-    if init != "data":
-        return Identity(dim), None
-    features = None if given_dim is None else Features(check_count("given_dim", given_dim), ranks=network != "paper")
-    return Regression(dim, 0 if features is None or network == "paper" else features.out), features
+def _capped(x: Tensor, top: float) -> Tensor:
+    """Bound x softly from above: zero at zero, slope about one below, and never more than about ``top``."""
+    return math.log1p(math.exp(top)) - nn.functional.softplus(top - x)

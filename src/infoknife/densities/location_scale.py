@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from infoknife.coordinates import Features, Identity, Standardize
 from infoknife.densities.base import Density
 from infoknife.inputs import check_count, one_of
-from infoknife.nn import MLP, Activation, Linear, redraw, regression
+from infoknife.nn import MLP, Activation, Linear, redraw
 
 
 class Standard(NamedTuple):
@@ -102,7 +102,7 @@ class LocationScale(Density):
             assert self.skip is not None
             for parameter in self.network[-1].parameters():
                 parameter.zero_()
-            slope = regression(given, u)
+            slope = _regression(given, u)
             self.skip.weight.copy_(slope.T)
             u = u - given @ slope
         for values, rows in zip(self.values, self._rows_by_class(u, given), strict=True):
@@ -134,7 +134,7 @@ class Gaussian(LocationScale):
 
     Its arguments are those of ``LocationScale``.
 
-    Example:
+    Examples:
         >>> x = torch.randn(20_000, 2, generator=torch.Generator().manual_seed(0))
         >>> round(Gaussian(2).initialize(x)(x).item(), 1)  # h = log(2 pi e) = 2.84 nats
         2.8
@@ -148,10 +148,17 @@ class Logistic(LocationScale):
 
     Its arguments are those of ``LocationScale``.
 
-    Example:
+    Examples:
         >>> x = torch.logit(torch.rand(20_000, 1, generator=torch.Generator().manual_seed(0)))
         >>> round(Logistic(1).initialize(x)(x).item(), 1)  # h = 2 nats
         2.0
     """
 
     standard = Standard(math.pi / math.sqrt(3), lambda z: -z - 2 * nn.functional.softplus(-z), torch.logit)
+
+
+def _regression(v: Tensor, u: Tensor) -> Tensor:
+    """Least-squares slope (given_dim, d) of u on the standardised v, with a ridge that a few rows need."""
+    gram = v.T @ v / len(v)
+    ridge = v.shape[1] / len(v) * 0.1 + 1e-6
+    return torch.linalg.solve(gram + ridge * torch.eye(len(gram)).to(gram), v.T @ (u - u.mean(0)) / len(v))

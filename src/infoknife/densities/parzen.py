@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from infoknife import kernels
-from infoknife.coordinates import Features, Identity, Whiten
+from infoknife.coordinates import Features, Identity, Regression
 from infoknife.densities.base import Density
 from infoknife.inputs import check_count, one_of
 from infoknife.mixtures import some_rows
@@ -46,7 +46,7 @@ class Parzen(FixedCentres):
         bandwidth: ``"scott"`` or ``"silverman"``, where $\Sigma$ is the data's covariance and w the rule's factor,
             or a number w in the units of the data, where $\Sigma$ is the identity.
 
-    Example:
+    Examples:
         >>> generator = torch.Generator().manual_seed(0)
         >>> x, fresh = torch.randn(2, 2000, 1, generator=generator)
         >>> round(Parzen(1).initialize(x)(fresh).item(), 1)  # h = 1.42 nats
@@ -62,7 +62,7 @@ class Parzen(FixedCentres):
             raise TypeError(f"bandwidth is {bandwidth!r}; expected 'scott', 'silverman' or a positive number")
         elif not 0 < bandwidth < math.inf:
             raise ValueError(f"bandwidth is {bandwidth}; expected 'scott', 'silverman' or a positive number")
-        super().__init__(dim, None, None, Whiten(dim) if isinstance(bandwidth, str) else Identity(dim))
+        super().__init__(dim, None, None, Regression(dim) if isinstance(bandwidth, str) else Identity(dim))
         self.components = None if components is None else check_count("components", components)
         self.bandwidth = bandwidth
         self.register_buffer("centres", torch.zeros(1, dim))
@@ -107,7 +107,7 @@ class Schraudolph(FixedCentres):
         init: ``"data"``: whitened coordinates and Scott's bandwidth; ``"paper"``: the coordinates of the data and
             log-scales of 0.01 times standard noise.
 
-    Example:
+    Examples:
         >>> generator = torch.Generator().manual_seed(0)
         >>> x, fresh = torch.randn(2, 2000, 1, generator=generator)
         >>> round(Schraudolph(1).initialize(x, seed=0)(fresh).item(), 1)  # h = 1.42 nats
@@ -127,7 +127,7 @@ class Schraudolph(FixedCentres):
         one_of("init", init, ("data", "paper"))
         own = init == "data"
         features = Features(check_count("given_dim", given_dim), ranks=False) if own and given_dim is not None else None
-        super().__init__(dim, given_dim, given_classes, Whiten(dim) if own else Identity(dim), features)
+        super().__init__(dim, given_dim, given_classes, Regression(dim) if own else Identity(dim), features)
         self.components = components = check_count("components", components)
         self.init, hidden = init, check_count("hidden", hidden)
         classes = self.given_classes or 1

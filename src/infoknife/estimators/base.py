@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import torch
 from torch import Tensor
 
-from infoknife.coordinates import FAR, Standardize, Transform
+from infoknife.coordinates import FAR, Standardize, Transform, forget
 from infoknife.densities.base import Observer, full_precision
+from infoknife.distributed import batch_mean, ranks
 from infoknife.inputs import check_count, check_values, class_codes, matrix
 
 Bound = Literal["lower", "upper"] | None
@@ -111,7 +112,7 @@ class MutualInformation(Observer):
 
     def _value(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the estimate, in coordinates: the pointwise values' mean, unless it is something else."""
-        return self._pointwise(x, y).mean()
+        return batch_mean(self._pointwise(x, y))
 
     def _penalty(self, x: Tensor, y: Tensor) -> Tensor:
         """Return what hiding y should minimise, in coordinates."""
@@ -124,9 +125,7 @@ class MutualInformation(Observer):
         """Let what a subclass adds follow a fresh batch, in coordinates."""
 
     def _begin(self, x: Tensor, y: Tensor, generator: torch.Generator) -> None:
-        for coordinates in (self.x_coordinates, self.y_coordinates):
-            if coordinates is not None:
-                coordinates.reset()
+        forget(self)
         self._follow_coordinates(x, y)
         self._initialize(*self._mapped(x, y), generator)
 
@@ -142,7 +141,7 @@ class MutualInformation(Observer):
     def _checked(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
         x, y = self.shaped(x, y)
         check_values((x, "x", None), (y, "y", self.y_classes))
-        if len(x) < 2 and self.negatives:
+        if len(x) < 2 and self.negatives and ranks() == 1:
             raise ValueError("x has 1 row; expected at least 2, the others are its negatives. Use a larger batch")
         return x, y
 

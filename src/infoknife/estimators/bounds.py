@@ -18,7 +18,7 @@ def log_mean_exp(scores: Tensor, rows: int | None = None) -> Tensor:
 
     ``rows`` is the number to divide by where it is not N: entries of minus infinity do not count.
 
-    Example:
+    Examples:
         >>> log_mean_exp(torch.tensor([[0.0], [-torch.inf]]), rows=1)
         tensor([0.])
     """
@@ -28,7 +28,7 @@ def log_mean_exp(scores: Tensor, rows: int | None = None) -> Tensor:
 def mean_softplus(scores: Tensor, rows: int | None = None) -> Tensor:
     r"""Return the mean of $\log(1 + e^{s_{ij}})$ of the columns of scores (N, B): (B,).
 
-    Example:
+    Examples:
         >>> mean_softplus(torch.zeros(4, 1))
         tensor([0.6931])
     """
@@ -38,7 +38,7 @@ def mean_softplus(scores: Tensor, rows: int | None = None) -> Tensor:
 def without(scores: Tensor, first: int) -> Tensor:
     """Take out the pairs that came together: minus infinity at (first + b, b) of a block of columns (N, B).
 
-    Example:
+    Examples:
         >>> without(torch.zeros(3, 2), first=1)
         tensor([[0., 0.],
                 [-inf, 0.],
@@ -53,7 +53,7 @@ def donsker_varadhan(joint: Tensor, negative: Tensor) -> Tensor:
     The logarithm of a mean over finitely many negatives is too small on average, so that the estimate is a lower bound
     for many rows only (Belghazi et al., 2018).
 
-    Example:
+    Examples:
         >>> donsker_varadhan(torch.tensor([2.0, 4.0]), torch.zeros(3))
         tensor([2., 4.])
     """
@@ -63,7 +63,7 @@ def donsker_varadhan(joint: Tensor, negative: Tensor) -> Tensor:
 def nwj(joint: Tensor, negative: Tensor) -> Tensor:
     r"""Return the terms of $\mathbb E[f] - e^{-1} \mathbb E[e^f] \le I(X; Y)$ (Nguyen, Wainwright & Jordan, 2010).
 
-    Example:
+    Examples:
         >>> nwj(torch.tensor([2.0]), torch.tensor([1.0]))
         tensor([1.])
     """
@@ -75,7 +75,7 @@ def tuba(joint: Tensor, negative: Tensor, baseline: Tensor) -> Tensor:
 
     ``baseline`` (N,) holds the values $a(y)$.
 
-    Example:
+    Examples:
         >>> tuba(torch.tensor([2.0]), torch.tensor([0.5]), torch.tensor([0.5]))
         tensor([1.5000])
     """
@@ -87,7 +87,7 @@ def info_nce(joint: Tensor, negative: Tensor) -> Tensor:
 
     The mean over the $x_i$ includes $x_j$; no value exceeds $\log N$ (van den Oord et al., 2018).
 
-    Example:
+    Examples:
         >>> scores = 64 * torch.eye(2)
         >>> info_nce(scores.diagonal(), log_mean_exp(scores))  # log 2
         tensor([0.6931, 0.6931])
@@ -101,7 +101,7 @@ def jensen_shannon(joint: Tensor, negative: Tensor) -> Tensor:
     ``negative`` is a mean of softplus. The best critic is the log-density ratio $\log p(x, y) / p(x) p(y)$ (Song &
     Ermon, 2020).
 
-    Example:
+    Examples:
         >>> jensen_shannon(torch.zeros(1), mean_softplus(torch.zeros(3, 1)))
         tensor([-1.3863])
     """

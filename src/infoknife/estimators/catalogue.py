@@ -4,6 +4,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from torch import nn
+
 from infoknife.estimators.base import MutualInformation
 from infoknife.estimators.classes import ClassDifference
 from infoknife.estimators.contrastive import MINE, NWJ, SMILE, TUBA, InfoNCE
@@ -11,9 +13,22 @@ from infoknife.estimators.difference import Difference, JointDifference
 from infoknife.estimators.encoder import EncoderDifference, EncoderKernels, EncoderPrior
 from infoknife.estimators.variational import CLUB, VUB, Adversary, CLUBSample, L1Out
 from infoknife.inputs import one_of
-from infoknife.nn import ACTIVATIONS
 
 Make = Callable[..., MutualInformation]
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}  # those that the paper chose from
+
+
+def _two(density: str, given: str, **paper: Any) -> Make:
+    """Differences of two such densities, of which the conditional alone has a network; paper: what its preset adds."""
+
+    def make(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **options: Any) -> MutualInformation:
+        one_of("preset", preset, ("default", "paper"))
+        conditional = {"hidden": 64} | _taken(options, "hidden", "activation", "layer_norm")
+        chosen: dict[str, Any] = {"density": density, "ranks": False, "given": given}
+        chosen |= (paper if preset == "paper" else {}) | options
+        return Difference(x_dim, y_dim, conditional_options=conditional, **chosen)
+
+    return make
 
 
 def _knife(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **options: Any) -> MutualInformation:
@@ -21,33 +36,16 @@ def _knife(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **o
 
     The marginal's kernels start around zero and learn at a thousand times the rate of the networks (section A.3).
     """
+    if preset == "paper":
+        make = _two("knife", "x", components=128, init="zero", marginal_rate=1000.0)
+        return make(x_dim, y_dim, preset=preset, **options)
     one_of("preset", preset, ("default", "paper"))
-    network = _taken(options, "activation", "layer_norm")
-    if preset == "default":
-        if network:
-            raise ValueError(
-                f"{' and '.join(network)} came for 'knife' in its default form, whose masked network has no such "
-                "choice; expected none, or preset='paper' with its three networks"
-            )
-        return Difference(x_dim, y_dim, **options)
-    conditional = {"network": "paper", "hidden": options.pop("hidden", 64), **network}
-    paper: dict[str, Any] = {"components": 128, "init": "zero", "marginal_rate": 1000.0, "given": "x"}
-    chosen: dict[str, Any] = {"density": "knife", "ranks": False} | paper | options
-    return Difference(x_dim, y_dim, conditional_options=conditional, **chosen)
-
-
-def _two(density: str) -> Make:
-    """Differences of two such densities, of which the conditional alone has a network."""
-
-    def make(x_dim: int, y_dim: int | None = None, *, preset: str = "default", **options: Any) -> MutualInformation:
-        one_of("preset", preset, ("default", "paper"))
-        conditional = {"hidden": 64} | _taken(options, "hidden", "activation", "layer_norm")
-        far = {"init": "paper", "marginal_rate": 10.0}  # the paper's marginal starts far away
-        paper: dict[str, Any] = far if preset == "paper" else {}
-        chosen: dict[str, Any] = {"density": density, "ranks": False, "given": "y"} | paper | options
-        return Difference(x_dim, y_dim, conditional_options=conditional, **chosen)
-
-    return make
+    if network := _taken(options, "activation", "layer_norm"):
+        raise ValueError(
+            f"{' and '.join(network)} came for 'knife' in its default form, whose masked network has no such "
+            "choice; expected none, or preset='paper' with its three networks"
+        )
+    return Difference(x_dim, y_dim, **options)
 
 
 def _with_preset(kind: Make, default: dict[str, Any], paper: dict[str, Any]) -> Make:
@@ -85,7 +83,7 @@ CONTINUOUS: dict[str, Make] = {
     "knife-joint": _with_preset(
         JointDifference, {"components": 16}, {"components": 21, "init": "paper", "ranks": False}
     ),
-    **{name: _two(name) for name in DOE},
+    **{name: _two(name, "y", init="paper", marginal_rate=10.0) for name in DOE},
     **EITHER,
 }
 CLASSES: dict[str, Make] = {
@@ -104,7 +102,7 @@ ENCODERS: dict[str, Make] = {
 def names() -> list[str]:
     """Return the names that ``mi`` knows.
 
-    Example:
+    Examples:
         >>> names()[:3]
         ['knife', 'knife-joint', 'doe']
     """
@@ -136,7 +134,7 @@ def mi(
         layer_norm: Whether a LayerNorm stands in front of every linear layer of them (`tab:da_architectures`).
         **options: Options of the estimator, ``preset="paper"`` among them where the paper has a form of its own.
 
-    Example:
+    Examples:
         >>> import torch
         >>> estimator = mi("knife", 3, 5)
         >>> x, y = torch.randn(64, 3), torch.randn(64, 5)
@@ -157,12 +155,12 @@ def mi(
         one_of("encoder", encoder, ("gaussian",))
         if y_classes is not None:
             raise ValueError("y_classes is set with encoder='gaussian'; expected none, y is the posterior's parameters")
-        return _of(ENCODERS, name, "with encoder='gaussian'")(x_dim, y_dim, **options)
+        return _made(_of(ENCODERS, name, "with encoder='gaussian'"), name, x_dim, y_dim, **options)
     if (y_dim is None) == (y_classes is None):
         raise ValueError(f"y_dim is {y_dim} and y_classes is {y_classes}; expected exactly one: continuous or classes")
     if y_classes is not None:
-        return _of(CLASSES, name, "for classes, y_classes")(x_dim, y_classes=y_classes, **options)
-    return _of(CONTINUOUS, name, "for a continuous y, y_dim")(x_dim, y_dim, **options)
+        return _made(_of(CLASSES, name, "for classes, y_classes"), name, x_dim, y_classes=y_classes, **options)
+    return _made(_of(CONTINUOUS, name, "for a continuous y, y_dim"), name, x_dim, y_dim, **options)
 
 
 def table() -> str:
@@ -180,6 +178,17 @@ def table() -> str:
 def _taken(options: dict[str, Any], *keys: str) -> dict[str, Any]:
     """Take what is there of some options."""
     return {key: options.pop(key) for key in keys if key in options}
+
+
+def _made(make: Make, name: str, *dims: int | None, **options: Any) -> MutualInformation:
+    """Make an estimator; an option that none of its parts knows is named as the caller's."""
+    try:
+        return make(*dims, **options)
+    except TypeError as error:
+        unknown = [option for option in options if str(error).endswith(f"unexpected keyword argument '{option}'")]
+        if not unknown:
+            raise
+        raise TypeError(f"{unknown[0]} is not an option of mi({name!r}); expected one that its class takes") from None
 
 
 def _of(makes: dict[str, Make], name: str, where: str) -> Make:

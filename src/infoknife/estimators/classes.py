@@ -1,15 +1,21 @@
 r"""Difference of entropies for classes, with the marginal as the mixture of the conditionals (`eq:mi_knife_doe`)."""
 
+from functools import partial
 from typing import Any, final
 
 import torch
 from torch import Tensor, nn
 
 from infoknife.coordinates import MEMORY
+from infoknife.densities import KNIFE
 from infoknife.densities.base import full_precision
+from infoknife.distributed import batch_mean
 from infoknife.estimators.base import Facts, MutualInformation
 from infoknife.estimators.difference import DENSITIES, seed_from
 from infoknife.inputs import matrix, one_of
+
+# One class has fewer rows than all of them: 32 full kernels see as much as the usual 128, for a quarter of the time.
+CLASS_DENSITIES = DENSITIES | {"knife": partial(KNIFE, components=32)}
 
 
 @final
@@ -23,10 +29,11 @@ class ClassDifference(MutualInformation):
 
     Args:
         x_dim: As for ``MutualInformation``, and so is ``y_classes``; y is classes.
-        density: A density as ``Difference`` takes it.
+        density: A density as ``Difference`` takes it; ``"knife"``, 32 full kernels per class, if not given. The chain
+            rule follows finer detail, but where a class has few rows it takes noise for detail much sooner.
         **options: Options of the density.
 
-    Example:
+    Examples:
         >>> s = torch.arange(2000) % 2
         >>> x = torch.randn(2000, 1, generator=torch.Generator().manual_seed(0)) + 8 * s[:, None]
         >>> estimator = ClassDifference(1, y_classes=2, components=4).initialize(x, s, seed=0)
@@ -47,14 +54,14 @@ class ClassDifference(MutualInformation):
         y_dim: int | None = None,
         *,
         y_classes: int | None = None,
-        density: str = "autoregressive",
+        density: str = "knife",
         **options: Any,
     ) -> None:
         super().__init__(x_dim, y_dim, y_classes=y_classes, standardize=False)
         if y_classes is None:
             raise ValueError(f"y_dim is {y_dim}; expected y_classes, as this estimator has a density for each class")
-        one_of("density", density, tuple(DENSITIES))
-        self.conditional = DENSITIES[density](x_dim, given_classes=y_classes, **options)
+        one_of("density", density, tuple(CLASS_DENSITIES))
+        self.conditional = CLASS_DENSITIES[density](x_dim, given_classes=y_classes, **options)
         self.register_buffer("counts", torch.full((y_classes,), 0.5))  # a class that was never seen keeps a little
 
     @property
@@ -92,10 +99,13 @@ class ClassDifference(MutualInformation):
         is known. But where classes are far apart that form is flat, and the value is not.
         """
         ratios = self._ratios(x)
-        return torch.maximum(self._expected(ratios).mean(), ratios.gather(-1, y.unsqueeze(-1)).mean())
+        expected, looked_up = batch_mean(
+            torch.stack([self._expected(ratios), ratios.gather(-1, y.unsqueeze(-1)).squeeze(-1)], 1)
+        )
+        return torch.maximum(expected, looked_up)
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        return -self.conditional.evaluate(x, y).mean()
+        return -batch_mean(self.conditional.evaluate(x, y))
 
     def _observe(self, x: Tensor, y: Tensor) -> None:
         counts = self.counts + self._counted(y, torch.isfinite(x).all(1))

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, final
 import torch
 from torch import Tensor, nn
 
+from infoknife.distributed import all_rows, batch_mean
 from infoknife.estimators import bounds
 from infoknife.estimators.base import Bound, Facts, MutualInformation
 from infoknife.estimators.critics import RELU, Concatenated, Critic, Separable, shuffled
@@ -92,13 +93,19 @@ class Contrastive(MutualInformation):
 
     def _reduced(self, x: Tensor, y: Tensor, average: Average) -> Tensor:
         """Reduce the scores of each y with the x that it did not come with, or with all: (N,)."""
+        x, start = all_rows(x)
         if self.with_joint:
             return self.critic.columns(x, y, lambda block, first: average(block, len(x)))
-        return self.critic.columns(x, y, lambda block, first: average(bounds.without(block, first), len(x) - 1))
+        return self.critic.columns(x, y, lambda block, first: average(bounds.without(block, start + first), len(x) - 1))
 
     def _encoded(self, x: Tensor, y: Tensor) -> Tensor:
         """What the critic sees of y: numbers as they are, classes one-hot."""
         return y if self.y_classes is None else nn.functional.one_hot(y, self.y_classes).to(x.dtype)
+
+
+def _donsker_varadhan(joint: Tensor, negative: Tensor) -> Tensor:
+    """The bound's terms (N,), with the negatives of all ranks under the logarithm."""
+    return bounds.donsker_varadhan(joint, all_rows(negative)[0])
 
 
 @final
@@ -114,14 +121,14 @@ class MINE(Contrastive):
         dims: As for ``Contrastive``, and so are ``options``.
         momentum: Step of the running mean; 1 is the batch's own mean, the uncorrected gradient.
 
-    Example:
+    Examples:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
         >>> bool(MINE(3, 3).initialize(x, x)(x, x) < 1)  # not trained yet
         True
     """
 
     facts = Facts(ASCENT, "one shuffled pair per row", "N", "Belghazi et al. 2018")
-    terms = bounds.donsker_varadhan
+    terms = _donsker_varadhan
     pairs: ClassVar = {"default": "shuffled", "paper": "shuffled"}
     log_mean: Tensor
 
@@ -137,10 +144,10 @@ class MINE(Contrastive):
         if not (self.training and torch.is_grad_enabled()):
             return -self._value(x, y)
         y = self._encoded(x, y)
-        now = bounds.log_mean_exp(self._negative(x, y))
+        now = bounds.log_mean_exp(all_rows(self._negative(x, y))[0])
         log_mean = self.log_mean.to(now.dtype)
         ratio = (now - torch.where(log_mean.isnan(), now.detach(), log_mean)).exp()
-        return now.detach() + (ratio - ratio.detach()) - self.critic(x, y).mean()
+        return now.detach() + (ratio - ratio.detach()) - batch_mean(self.critic(x, y))
 
     def _observe(self, x: Tensor, y: Tensor) -> None:
         if len(x) < 2:
@@ -160,7 +167,7 @@ class NWJ(Contrastive):
     A lower bound in expectation for any batch; its variance grows like $e^{I(X; Y)}$. Its arguments are those of
     ``Contrastive``; the pairs of ``preset="paper"`` are ``"batch"``.
 
-    Example:
+    Examples:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
         >>> NWJ(3, 3).initialize(x, x).pointwise(x, x).shape
         torch.Size([64])
@@ -180,7 +187,7 @@ class TUBA(Contrastive):
     a linear baseline, and is 40 wide, chosen to come near the published values with Adam at 0.0005 (at 0.001 bursts
     reach the last level). Those exceed log N, which the public code, 15 wide with all pairs of the batch, cannot.
 
-    Example:
+    Examples:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
         >>> TUBA(3, 3).initialize(x, x).pointwise(x, x).shape
         torch.Size([64])
@@ -206,7 +213,7 @@ class InfoNCE(Contrastive):
     for any batch, and never more than $\log N$. Under ``preset="paper"`` the score goes through softplus. Its arguments
     are those of ``Contrastive``, but for ``pairs``, which is ``"batch"``.
 
-    Example:
+    Examples:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
         >>> InfoNCE(3, 3).initialize(x, x).pointwise(x, x).shape
         torch.Size([64])
@@ -234,7 +241,7 @@ class SMILE(Contrastive):
         gradient: What the critic learns by: ``"js"``, the Jensen-Shannon objective, or ``"nwj"``, the NWJ bound (with
             its constant moved, so that the best score is the log-density ratio and not one more).
 
-    Example:
+    Examples:
         >>> x = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
         >>> SMILE(3, 3, tau=1.0).initialize(x, x).pointwise(x, x).shape
         torch.Size([64])
@@ -242,7 +249,7 @@ class SMILE(Contrastive):
 
     bound = None
     facts = Facts("Jensen-Shannon or NWJ", "all pairs of the batch", "N, in blocks", "Song & Ermon 2020")
-    terms = bounds.donsker_varadhan
+    terms = _donsker_varadhan
 
     def __init__(self, *dims: Any, tau: float = 5.0, gradient: str = "js", **options: Any) -> None:
         super().__init__(*dims, pairs="all", **options)
@@ -252,8 +259,10 @@ class SMILE(Contrastive):
         self.tau, self.gradient = tau, gradient
 
     def _negative(self, x: Tensor, y: Tensor) -> Tensor:
+        x, start = all_rows(x)
+
         def clipped(block: Tensor, first: int) -> Tensor:
-            return bounds.log_mean_exp(bounds.without(block.clamp(-self.tau, self.tau), first), len(x) - 1)
+            return bounds.log_mean_exp(bounds.without(block.clamp(-self.tau, self.tau), start + first), len(x) - 1)
 
         return self.critic.columns(x, y, clipped)
 
@@ -261,6 +270,6 @@ class SMILE(Contrastive):
         y = self._encoded(x, y)
         joint = self.critic(x, y)
         if self.gradient == "js":
-            return -bounds.jensen_shannon(joint, self._reduced(x, y, bounds.mean_softplus)).mean()
+            return -batch_mean(bounds.jensen_shannon(joint, self._reduced(x, y, bounds.mean_softplus)))
         negative = self._reduced(x, y, bounds.log_mean_exp)  # one more: largest where the score is the ratio's log
-        return -bounds.nwj(joint + 1, negative + 1).mean()
+        return -batch_mean(bounds.nwj(joint + 1, negative + 1))

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from infoknife.distributed import all_rows, of_first
 from infoknife.inputs import check_count
 from infoknife.nn import MLP, Linear
 
@@ -69,7 +70,7 @@ class Separable(Critic):
 
     Its arguments are those of ``Critic``, and ``embedding``, the dimension of g(x) and h(y).
 
-    Example:
+    Examples:
         >>> Separable(3, 5).matrix(torch.zeros(7, 3), torch.zeros(2, 5)).shape
         torch.Size([7, 2])
     """
@@ -108,7 +109,7 @@ class Concatenated(Critic):
     LayerNorm in front is of x and y together, so that with it all is computed once per pair. Its arguments are those of
     ``Critic``.
 
-    Example:
+    Examples:
         >>> Concatenated(3, 5).matrix(torch.zeros(7, 3), torch.zeros(2, 5)).shape
         torch.Size([7, 2])
     """
@@ -153,7 +154,7 @@ def by_blocks(function: Callable[[slice], Tensor], rows: int, numbers: int) -> T
     A row takes so many intermediate ``numbers``. With gradients on, the blocks are computed again in the backward pass
     instead of being kept.
 
-    Example:
+    Examples:
         >>> by_blocks(lambda at: torch.arange(5)[at], rows=5, numbers=BUDGET)
         tensor([0, 1, 2, 3, 4])
     """
@@ -171,9 +172,10 @@ def shuffled(x: Tensor) -> Tensor:
 
     torch's global generator draws it. Over the draws every row meets every other equally often.
 
-    Example:
+    Examples:
         >>> shuffled(torch.arange(2))
         tensor([1, 0])
     """
-    by = torch.randint(1, len(x), (1,)).to(x.device, non_blocking=True)
-    return x[(torch.arange(len(x), device=x.device) + by) % len(x)]
+    rows, first = all_rows(x)
+    by = of_first(torch.randint(1, len(rows), (1,)).to(x.device, non_blocking=True))
+    return rows[(first + torch.arange(len(x), device=x.device) + by) % len(rows)]

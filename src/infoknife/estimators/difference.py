@@ -13,12 +13,13 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import Features, Identity, RankNormal, Regression, Transform, Whiten
+from infoknife.coordinates import Features, Identity, RankNormal, Regression, Transform, forget
 from infoknife.densities import KNIFE, Autoregressive, Density, Gaussian, Logistic, Schraudolph
 from infoknife.densities.autoregressive import ColumnKernels
 from infoknife.densities.base import generator_of
+from infoknife.distributed import batch_mean
 from infoknife.estimators.base import Facts, MutualInformation
-from infoknife.inputs import Remembered, one_of
+from infoknife.inputs import Remembered, check_number, one_of
 from infoknife.mixtures import fit_mixture
 
 DENSITIES: dict[str, Callable[..., Density]] = {
@@ -67,7 +68,8 @@ class EntropyPair(nn.Module, ABC):
 
     def initialize(self, target: Tensor, condition: Tensor, generator: torch.Generator) -> None:
         """Start map and densities."""
-        self.map.initialize(target)
+        forget(self)
+        self.map.observe(target)
         self._initialize(self.map(target)[0], condition, generator)
 
     def observe(self, target: Tensor, condition: Tensor) -> None:
@@ -114,8 +116,6 @@ class OneNetwork(EntropyPair):
         return torch.linalg.solve(eye - half, eye + half)
 
     def _initialize(self, t: Tensor, condition: Tensor, generator: torch.Generator) -> None:
-        self.features.reset()
-        self.regression.reset()
         self._observe(t, condition)
         self.turn.zero_()
         (u, _), (u_alone, _) = self.regression.both(t, self.features(condition.to(t.dtype)), self._rotation(t))
@@ -167,7 +167,7 @@ class Difference(MutualInformation):
         conditional_options: Options of the conditional density alone, such as the width of its network.
         **options: Options of both densities.
 
-    Example:
+    Examples:
         >>> x, noise = torch.randn(2, 5000, 4, generator=torch.Generator().manual_seed(0))
         >>> y = x + noise
         >>> estimator = Difference(4, 4, given="x").initialize(x, y, seed=0)
@@ -196,9 +196,7 @@ class Difference(MutualInformation):
         assert y_dim is not None
         if given is not None:
             one_of("given", given, ("x", "y"))
-        if not marginal_rate > 0:
-            raise ValueError(f"marginal_rate is {marginal_rate}; expected a positive number")
-        self.marginal_rate = marginal_rate
+        self.marginal_rate = check_number("marginal_rate", marginal_rate, above=True)
         make, own = DENSITIES[density], options | (conditional_options or {})
         self.sides = nn.ModuleDict()
         for side, dim, given_dim in (("x", y_dim, x_dim), ("y", x_dim, y_dim)):
@@ -249,12 +247,12 @@ class Difference(MutualInformation):
         No information is negative: what a batch finds below zero is then the estimator's error, and an encoder that
         could lower it further would be moved by nothing else.
         """
-        terms = self._terms(x, y).mean(0)
+        terms = batch_mean(self._terms(x, y))
         return terms.clamp_min(0.0).sum() if self._pair.alike else terms.sum()
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         conditional, marginal = self._pair.log_probs(*self._ordered(x, y))
-        return -(conditional + marginal).sum(1).mean()
+        return -batch_mean((conditional + marginal).sum(1))
 
     def _observe(self, x: Tensor, y: Tensor) -> None:
         self._pair.observe(*self._ordered(x, y))
@@ -298,7 +296,7 @@ class JointDifference(MutualInformation):
         ranks: Whether x and y are made normal by rank first.
         **options: Options of the densities.
 
-    Example:
+    Examples:
         >>> x, noise = torch.randn(2, 5000, 2, generator=torch.Generator().manual_seed(0))
         >>> estimator = JointDifference(2, 2, components=4).initialize(x, x + noise, seed=0)
         >>> round(estimator(x, x + noise).item(), 1)  # log 2 nats
@@ -332,7 +330,7 @@ class JointDifference(MutualInformation):
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         log_det = self.x_map(x)[1] + self.y_map(y)[1]
         logs = [density.evaluate(rows, None) for density, rows in self._parts(x, y)]
-        return -(sum(logs, torch.zeros_like(logs[0])) + 2 * log_det).mean()
+        return -batch_mean(sum(logs, torch.zeros_like(logs[0])) + 2 * log_det)
 
     def _observe(self, x: Tensor, y: Tensor) -> None:
         self.x_map.observe(x)
@@ -360,7 +358,7 @@ def _surely(x: Tensor) -> bool:
 def _mixture_log_prob(first: Transform, train: Tensor, held: Tensor, generator: torch.Generator) -> Tensor:
     """Log-density (N,) of held-out rows by a mixture that is fitted to others behind a map."""
     (t, _), (h, log_det) = first(train), first(held)
-    whiten = Whiten(first.dim).to(train.dtype).initialize(t)
+    whiten = Regression(first.dim).to(train.dtype).initialize(t)
     u, (v, log_scale) = whiten(t)[0], whiten(h)
     mixture = fit_mixture(u.float(), TRIAL_KERNELS, generator, patience=math.inf)
     return mixture.log_prob(v.float()).to(v) + log_scale + log_det

@@ -11,8 +11,9 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from infoknife.coordinates import RECENT, Moments, precision_factor, shrunk
+from infoknife.coordinates import RECENT, Moments, forget, precision_factor, shrunk
 from infoknife.densities.base import generator_of
+from infoknife.distributed import batch_mean
 from infoknife.estimators.base import Facts, MutualInformation
 from infoknife.estimators.difference import DENSITIES, seed_from
 from infoknife.inputs import check_count, one_of
@@ -45,7 +46,7 @@ class EncoderDifference(GaussianEncoder):
         density: A density as ``Difference`` takes it.
         **options: Options of the density.
 
-    Example:
+    Examples:
         >>> mean, noise = torch.randn(2, 5000, 4, generator=torch.Generator().manual_seed(0))
         >>> posterior = torch.cat([mean, torch.zeros(5000, 4)], 1)  # variance one
         >>> estimator = EncoderDifference(4, density="doe").initialize(mean + noise, posterior)
@@ -66,7 +67,7 @@ class EncoderDifference(GaussianEncoder):
         return -self.marginal.evaluate(x, None) - 0.5 * (log_variance + math.log(2 * math.pi * math.e)).sum(-1)
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        return -self.marginal.evaluate(x, None).mean()
+        return -batch_mean(self.marginal.evaluate(x, None))
 
     def _observe(self, x: Tensor, y: Tensor) -> None:
         self.marginal.observe(x)
@@ -91,7 +92,7 @@ class EncoderKernels(GaussianEncoder):
         x_dim: Dimension d of z; ``y_dim`` is 2 d, or None.
         components: Number of kernels M besides the standard normal.
 
-    Example:
+    Examples:
         >>> mean = torch.randn(5000, 4, generator=torch.Generator().manual_seed(0))
         >>> posterior = torch.cat([mean, torch.zeros(5000, 4)], 1)  # variance one
         >>> estimator = EncoderKernels(4, components=2).initialize(mean, posterior, seed=0)
@@ -180,8 +181,7 @@ class EncoderKernels(GaussianEncoder):
 
     def _start(self, y: Tensor, generator: torch.Generator) -> None:
         """Start coordinates and kernels from posteriors (N, 2 d)."""
-        self.between.reset()
-        self.within.reset()
+        forget(self)
         self.prior = torch.full_like(self.prior, PRIOR)
         self._follow_moments(y)
         mean, log_variance = y.chunk(2, -1)
@@ -200,7 +200,7 @@ class EncoderPrior(GaussianEncoder):
     The mean of $\mathrm{KL}(\mathcal N(\mu, \sigma^2)\,\Vert\,\mathcal N(0, I))$ in nats. It has nothing to learn;
     ``loss`` is zero.
 
-    Example:
+    Examples:
         >>> posterior = torch.zeros(4, 2)
         >>> EncoderPrior(1)(torch.zeros(4, 1), posterior)
         tensor(0.)
@@ -220,7 +220,7 @@ def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
 
     $\tfrac12 \sum_i (\mu_i^2 + \sigma_i^2 - 1 - \log \sigma_i^2)$.
 
-    Example:
+    Examples:
         >>> divergence(torch.ones(1, 2), torch.zeros(1, 2))
         tensor([1.])
     """

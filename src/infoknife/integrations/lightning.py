@@ -30,7 +30,7 @@ class RegularizedModule(LightningModule):
     The regularizer is a submodule, so Lightning moves it to the device and its state is in every checkpoint: a run that
     was stopped goes on as if it had not been.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from infoknife import mi
         >>> class Fair(RegularizedModule):
@@ -73,6 +73,16 @@ class RegularizedModule(LightningModule):
         self.log_dict({f"{name}/{key}": scalars[key] for key in LOGGED}, on_step=True, on_epoch=False)
         return term
 
+    @property
+    def _ddp_params_and_buffers_to_ignore(self) -> list[str]:
+        """What DDP leaves to the regularizers, which keep their estimators the same on all ranks themselves."""
+        own = [(name, part) for name, part in _regularizers(self) if part.mode != "joint"]
+        return [
+            f"{name}.{key}"
+            for name, part in own
+            for key in (*dict(part.named_parameters()), *dict(part.named_buffers()))
+        ]
+
     def outer_parameters(self) -> Iterator[nn.Parameter]:
         """Give the parameters for your optimiser: all but those of estimators that have an optimiser of their own."""
         inner = {p for _, regularizer in _regularizers(self) for p in _own(regularizer)}
@@ -87,7 +97,7 @@ class RegularizerCallback(Callback):
     Args:
         every_n_steps: Optimiser's steps between two lines of the log.
 
-    Example:
+    Examples:
         >>> trainer = Trainer(callbacks=[RegularizerCallback(every_n_steps=100)], accelerator="cpu", logger=False)
     """
 

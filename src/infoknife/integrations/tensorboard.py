@@ -22,7 +22,7 @@ class RegularizerWriter:
         writer: Where they go.
         tag: What the names start with: ``regularizer/estimate`` and so on.
 
-    Example:
+    Examples:
         >>> from tempfile import TemporaryDirectory
         >>> from infoknife import KNIFE
         >>> with TemporaryDirectory() as folder, SummaryWriter(folder) as writer:

@@ -40,7 +40,7 @@ class RegularizedTrainer(Trainer):
         s: The column of the data that goes beside them, if any. A column that the model does not take is kept from it.
         **kwargs: As for ``Trainer``.
 
-    Example:
+    Examples:
         >>> from transformers import Seq2SeqTrainer
         >>> class Translator(RegularizedTrainer, Seq2SeqTrainer): ...
         >>> def z(outputs: Any) -> Tensor:

@@ -1,16 +1,17 @@
 """The audit itself: rows are checked, probes attack, the information is measured."""
 
+import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
 
 from infoknife.inputs import check_whole
 from infoknife.leakage.information import combined, measured, shared
-from infoknife.leakage.probes import TRAINING, Matrix, Probe, Progress, attacks, require_sklearn, workers
+from infoknife.leakage.probes import TRAINING, Held, Probe, Progress, attacks, require_sklearn, workers
+from infoknife.leakage.probes import folds as divide
 from infoknife.leakage.result import Audit, ClassLeak, Label
-from infoknife.leakage.rows import Attribute, Target, read_rows
+from infoknife.leakage.rows import Target, read_rows
 from infoknife.measure.columns import Missing
 
 MIN_FOLDS = 3
@@ -55,7 +56,7 @@ def audit(
         names: What s and y are called; without it the names of their columns, if they have one.
         progress: Called with the part that is done and a few words.
 
-    Example:
+    Examples:
         >>> generator = np.random.default_rng(0)
         >>> s = generator.integers(2, size=100)
         >>> z = 2.0 * s + generator.normal(size=100)
@@ -68,58 +69,51 @@ def audit(
     require_sklearn()
     folds, seed = _checked(folds, seed, names)
     rows = read_rows(z, s, y, names=names, discrete=discrete, missing=missing, least=folds)
-    private, label, encoded = rows.private, rows.label, rows.features.encoded()
-    on_progress, how = progress or _silent, {"folds": folds, "seed": seed}
-    first, second = _halves(on_progress) if label is not None else (on_progress, on_progress)
+    private, label, encoded = rows.private, rows.label, rows.encoded()
+    targets = [one for one in (private, label) if one is not None]
+    parts = [divide(one.values, folds, seed, rows.table.groups) for one in targets]
     with workers() as pool:
-        densities = pool.submit(measured, rows.features.columns, private, seed=seed)
-        held = attacks(encoded, private, pool, **how, on_progress=first)
-        useful = None if label is None else _useful(encoded, private, label, pool, **how, on_progress=second)
-        estimate = combined(densities.result(), held, private)
-    probes = tuple(one.probe for one in held)
-    notes = (*rows.notes, *_notes(len(encoded), folds), *estimate.diagnostics.messages)
+        densities = pool.submit(measured, rows, seed=seed)
+        held = [
+            attacks(encoded, one, parts[i], pool, seed=seed, on_progress=_portion(progress, i, len(targets)))
+            for i, one in enumerate(targets)
+        ]
+        estimate = combined(densities.result(), held[0], private, parts[0])
+        common = math.nan if label is None else shared(label, private, seed=seed)
+    notes = [*rows.notes, *estimate.diagnostics.messages]
+    if len(encoded) - len(encoded) // folds > TRAINING:
+        notes.append(f"Every probe learned from at most {TRAINING:,} rows in each fold, and was judged on all.")
+    reached = _reached(private, held[0])
     return Audit(
-        name=private.name,
+        **reached,
         rows=len(encoded),
-        features=tuple(rows.features.columns),
+        features=rows.names,
         information=estimate,
-        entropy=private.entropy,
-        probes=probes,
-        majority=private.majority,
-        chance=private.chance,
-        classes=_classes(private, estimate.pointwise, max(probes, key=lambda probe: probe.score)),
-        label=useful,
+        classes=_classes(private, estimate.pointwise, max(reached["probes"], key=lambda probe: probe.score)),
+        label=Label(**_reached(label, held[1]), shared=common) if label else None,
         notes=tuple(dict.fromkeys(note.removesuffix(".") + "." for note in notes)),
-        left_out=rows.features.left_out,
+        left_out=rows.left_out,
     )
 
 
-def _useful(z: Matrix, s: Target, y: Target, pool: Executor, *, folds: int, seed: int, on_progress: Progress) -> Label:
-    """What the features tell about the label, and the label about the attribute."""
-    probes = tuple(one.probe for one in attacks(z, y, pool, folds=folds, seed=seed, on_progress=on_progress))
-    return Label(
-        name=y.name,
-        entropy=y.entropy,
-        shared=shared(y, s, seed=seed),
-        probes=probes,
-        majority=y.majority,
-        chance=y.chance,
-    )
+def _reached(s: Target, held: Sequence[Held]) -> dict[str, Any]:
+    """What there is to say about a target and its probes."""
+    probes = tuple(one.probe for one in held)
+    return {"probes": probes} | {key: getattr(s, key) for key in ("name", "entropy", "majority", "chance")}
 
 
 def _classes(s: Target, pointwise: Any, strongest: Probe) -> tuple[ClassLeak, ...]:
     """What leaks about every class: the mean over its rows."""
-    if not isinstance(s, Attribute):
+    if s.is_quantity:
         return ()
-    leakage = np.bincount(s.codes, weights=pointwise, minlength=len(s.classes)) / s.counts
+    leakage = np.bincount(s.values.astype(np.int64), weights=pointwise, minlength=len(s.classes)) / s.counts
     counts = s.counts.tolist()
     return tuple(ClassLeak(*one) for one in zip(s.classes, counts, leakage.tolist(), strongest.recalls, strict=True))
 
 
-def _notes(rows: int, folds: int) -> list[str]:
-    if rows - rows // folds <= TRAINING:
-        return []
-    return [f"Every probe learned from at most {TRAINING:,} rows in each fold, and was judged on all {rows:,}."]
+def _portion(progress: Progress | None, i: int, count: int) -> Progress:
+    """Report the progress of one of several parts as that of the whole."""
+    return lambda part, words: None if progress is None else progress((i + part) / count, words)
 
 
 def _checked(folds: int, seed: int, names: Sequence[str] | None) -> tuple[int, int]:
@@ -131,12 +125,3 @@ def _checked(folds: int, seed: int, names: Sequence[str] | None) -> tuple[int, i
     if names is not None and (isinstance(names, str) or len(names) != 2 or not all(isinstance(n, str) for n in names)):
         raise ValueError(f"names is {names!r}; expected two, of s and of y, such as ('sex', 'occupation')")
     return folds, seed
-
-
-def _halves(on_progress: Progress) -> tuple[Progress, Progress]:
-    """Report the progress of either half of the work as a part of the whole."""
-    return (lambda part, words: on_progress(part / 2, words)), (lambda part, words: on_progress((1 + part) / 2, words))
-
-
-def _silent(part: float, words: str) -> None:
-    """Report nothing."""

@@ -7,21 +7,24 @@ They need scikit-learn: ``pip install "infoknife[sklearn]"``.
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
-from infoknife.leakage.rows import Attribute, Codes, Floats, Quantity, Target
+from infoknife.leakage.rows import Codes, Floats, Target
 
 Matrix = NDArray[Any]  # features (N, d), in single precision
 Values = Codes | Floats  # codes of classes, or numbers of a quantity (N,)
+Parts = Sequence[tuple[Codes, Codes]]  # of every fold, the rows to learn from and those to predict
 Settings = Mapping[str, float]
 Progress = Callable[[float, str], None]
 
@@ -29,6 +32,7 @@ INNER = 3  # folds that choose
 TRAINING, CHOOSING = 16_000, 4_000  # rows that a probe learns from, and that choose its settings, at most
 LANDMARKS = 256  # rows that the kernel compares with
 ROUNDS, TREES = 60, 120  # of boosting; trees over all classes
+BLOCKS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)  # of the rows, of a code that learns as it goes
 EARLY, ENOUGH = 10, 50  # rows of every class, or of a quantity, from which on some can be spared to stop early
 TEMPERATURES = np.geomspace(1, 16, 25)  # less confident, never more: a strong penalty is no virtue
 
@@ -57,14 +61,6 @@ class ProbeKind(NamedTuple):
         return f"{self.name} ({self.regressor_words if is_quantity and self.regressor_words else self.words})"
 
 
-class Job(NamedTuple):
-    """A kind of probe, the rows that it learns from, and those that it predicts."""
-
-    kind: ProbeKind
-    train: Codes
-    test: Codes
-
-
 @dataclass(frozen=True)
 class Probe:
     """What a kind of probe reached on rows that it was not fitted to; NaN where a number does not apply.
@@ -74,13 +70,15 @@ class Probe:
         accuracy: Of a classifier: the part of all rows that it names correctly.
         balanced_accuracy: Of a classifier: the mean of the recalls, by guesses that take all classes as equally likely.
         stderr: The standard error of ``score``.
-        information: Of a classifier: $H(S)$ minus its held-out cross-entropy, in nats: a lower bound of $I(Z; S)$ in
-            expectation.
+        information: Of a classifier: $H(S)$ minus its held-out cross-entropy, in nats: what this kind of attacker can
+            use (V-information; Xu et al., 2020), a lower bound of $I(Z; S)$ in expectation.
         recalls: Of a classifier: the part of every class that it names correctly, by the same guesses as the balanced
             accuracy.
         settings: What the inner folds chose, for every outer fold.
         r2: Of a regressor: the part of the variance that it explains; below 0 it is worse than the mean.
         error: Of a regressor: the root of its mean squared error, in the unit of the quantity.
+        description_length: Of a classifier: nats per row of a code of the classes that learns as it goes; see
+            ``code_length``.
     """
 
     name: str
@@ -92,6 +90,7 @@ class Probe:
     settings: tuple[Settings, ...]
     r2: float = math.nan
     error: float = math.nan
+    description_length: float = math.nan
 
     @property
     def score(self) -> float:
@@ -185,59 +184,144 @@ KINDS = (
 )
 
 
-def attacks(z: Matrix, s: Target, pool: Executor, *, folds: int, seed: int, on_progress: Progress) -> list[Held]:
+def attacks(z: Matrix, s: Target, parts: Parts, pool: Executor, *, seed: int, on_progress: Progress) -> list[Held]:
     """Let every kind of probe predict every row after it has learned from other rows: nested cross-validation.
 
     Args:
         z: Features (N, d).
         s: Classes or a quantity of the N rows.
+        parts: The outer folds, see ``folds``.
         pool: What runs fits at the same time.
-        folds: How many outer folds.
         seed: Of everything random.
         on_progress: Called after every fold with the part that is done and the kind.
     """
-    values: Values = s.values if isinstance(s, Attribute) else (s.values - s.values.mean()) / s.values.std()
-    parts = list(_folds(values, folds, seed))
-    jobs = [Job(kind, _some(train, values, TRAINING, seed), test) for kind in KINDS for train, test in parts]
+    values = (s.values - s.values.mean()) / s.values.std() if s.is_quantity else s.values
+    jobs = [(kind, *part) for kind in KINDS for part in parts]
     predictions = np.empty((len(KINDS), len(z), max(len(s.classes), 1)))
     chosen: dict[str, list[Settings]] = {kind.name: [] for kind in KINDS}
     for i, (predicted, settings) in enumerate(pool.map(partial(_predicted, z, values, seed), jobs)):
         kind, _, test = jobs[i]
-        predictions[i // folds, test] = predicted
+        predictions[i // len(parts), test] = predicted
         chosen[kind.name].append(settings)
-        on_progress((i + 1) / len(jobs), f"{kind.name}, fold {i % folds + 1} of {folds}")
-    return [
-        _scored(name, one, s, tuple(found)) if isinstance(s, Attribute) else _explained(name, one, s, tuple(found))
-        for (name, found), one in zip(chosen.items(), predictions, strict=True)
-    ]
+        on_progress((i + 1) / len(jobs), f"{kind.name}, fold {i % len(parts) + 1} of {len(parts)}")
+    named = [(name, tuple(settings)) for name, settings in chosen.items()]
+    if s.is_quantity:
+        return [_explained(*one, predicted, s) for one, predicted in zip(named, predictions, strict=True)]
+    codes = values.astype(np.int64)
+    lengths = pool.map(lambda kind: code_length(kind, chosen[kind.name][0], z, codes, seed), KINDS)
+    found = zip(named, predictions, lengths, strict=True)
+    return [_scored(*one, log_probs, s, parts, length) for one, log_probs, length in found]
 
 
-def _predicted(z: Matrix, s: Values, seed: int, job: Job) -> tuple[Floats, Settings]:
+def folds(s: Values, count: int, seed: int, groups: Codes | None = None) -> Parts:
+    """Divide rows for cross-validation, with the classes' shares, into pairs of training and held-out rows.
+
+    Args:
+        s: What is predicted, codes or numbers (N,).
+        count: How many folds.
+        seed: Of the division.
+        groups: Rows that stay together (N,).
+    """
+    from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+
+    kinds = (KFold, GroupKFold) if _is_quantity(s) else (StratifiedKFold, StratifiedGroupKFold)
+    return list(kinds[groups is not None](count, shuffle=True, random_state=seed).split(s, s, groups))
+
+
+def _is_quantity(s: Values) -> bool:
+    return s.dtype.kind == "f"
+
+
+def _predicted(z: Matrix, s: Values, seed: int, job: tuple[ProbeKind, Codes, Codes]) -> tuple[Floats, Settings]:
     """The predictions for the rows of a fold, log-probabilities or numbers, and the settings behind them."""
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import StandardScaler
+
     kind, train, test = job
+    train = _some(train, s, TRAINING, seed)
     few = _some(train, s, CHOOSING, seed)
-    settings, temperature = _choose(kind, z[few], s[few], seed)
-    model = _model(kind, settings, s[train], z.shape[1], seed).fit(z[train], s[train])
+    inner = folds(s[few], INNER, seed + 1)
+    search = GridSearchCV(
+        Pipeline([("scale", StandardScaler()), ("probe", None)]),
+        {"probe": [_probe(kind, settings, z, s, few[inner[0][0]], seed) for settings in kind.grid]},
+        scoring="neg_mean_squared_error" if _is_quantity(s) else _log_likelihood,
+        refit=False,
+        cv=inner,
+        error_score="raise",
+    )
+    settings = kind.grid[search.fit(z[few], s[few]).best_index_]
+    model = _fitted(kind, settings, z, s, train, seed)
     if _is_quantity(s):
         return np.clip(model.predict(z[test]), s[train].min(), s[train].max())[:, None], settings
-    return _tempered(_log_probs(model, z[test]), temperature, np.bincount(s[train])), settings
+    prior = np.bincount(s[train], minlength=int(s.max()) + 1) / len(train)
+    return _doubted(_log_probs(model, z[test], len(prior)), prior, len(train)), settings
 
 
-def _scored(name: str, log_probs: Floats, s: Attribute, settings: tuple[Settings, ...]) -> Held:
+def code_length(kind: ProbeKind, settings: Settings, z: Matrix, s: Codes, seed: int) -> float:
+    """Return the nats per row of the shortest code of the classes that a kind of probe gives, learned as it goes.
+
+    A first part of the rows is coded without features; each further part by what was learned from those before
+    (prequential coding; Voita and Titov, 2020). Below the entropy, features help; the fewer rows a kind of attacker
+    needs, the shorter the code. An attacker who needs many rows is less of a threat than one who reaches the same
+    accuracy with few.
+
+    Args:
+        kind: The kind of probe.
+        settings: Its settings.
+        z: Features (N, d).
+        s: Classes (N,).
+        seed: Of the order of the rows.
+    """
+    classes, rows = int(s.max()) + 1, np.random.default_rng(seed).permutation(len(s))[:TRAINING]
+    ends = [round(part * len(rows)) for part in BLOCKS]
+    length = ends[0] * math.log(classes)
+    for start, end in pairwise(ends):
+        before, now = rows[:start], rows[start:end]
+        log_probs = np.zeros((len(now), classes))
+        if len(np.unique(s[before])) > 1:
+            log_probs = _log_probs(_fitted(kind, settings, z, s, before, seed), z[now], classes)
+        told = _doubted(log_softmax(log_probs, 1), np.full(classes, 1 / classes), start)
+        length -= float(np.take_along_axis(told, s[now, None], 1).sum())
+    return length / len(rows)
+
+
+def _probe(kind: ProbeKind, settings: Settings, z: Matrix, s: Values, rows: Codes, seed: int) -> Any:
+    """A probe for these rows to learn from."""
+    counts = np.zeros(0, dtype=np.int64) if _is_quantity(s) else np.bincount(s[rows], minlength=int(s.max()) + 1)
+    early = bool(counts[counts > 0].min() >= EARLY) if len(counts) else len(rows) >= ENOUGH
+    return kind.make(settings, Scene(len(rows), z.shape[1], len(counts), seed, early))
+
+
+def _fitted(kind: ProbeKind, settings: Settings, z: Matrix, s: Values, rows: Codes, seed: int) -> Any:
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), _probe(kind, settings, z, s, rows, seed)).fit(z[rows], s[rows])
+
+
+def _doubted(log_probs: Floats, prior: Floats, rows: int) -> Floats:
+    """Log-probabilities that are no surer than so many training rows allow."""
+    return np.log((rows * np.exp(log_probs) + prior) / (rows + 1))
+
+
+def _scored(
+    name: str, settings: tuple[Settings, ...], log_probs: Floats, s: Target, parts: Parts, length: float
+) -> Held:
     """What held-out log-probabilities (N, K) are worth."""
-    right = (log_probs - np.log(s.prior)).argmax(1) == s.codes  # as if all classes were equally likely
-    hits = np.bincount(s.codes, weights=right, minlength=len(s.classes))
+    codes: Codes = s.values.astype(np.int64)
+    right = (log_probs - np.log(s.prior)).argmax(1) == codes  # as if all classes were equally likely
+    hits = np.bincount(codes, weights=right, minlength=len(s.classes))
     recalls, smooth = hits / s.counts, (hits + 1) / (s.counts + 2)  # no class is known without error
     stderr = math.sqrt(float((smooth * (1 - smooth) / s.counts).sum())) / len(hits)
-    pointwise = np.take_along_axis(log_probs, s.codes[:, None], 1)[:, 0] - np.log(s.prior)[s.codes]
-    accuracy = float((log_probs.argmax(1) == s.codes).mean())
-    shown = tuple(map(float, recalls))
-    return Held(
-        Probe(name, accuracy, float(recalls.mean()), stderr, float(pointwise.mean()), shown, settings), pointwise
-    )
+    pointwise = np.take_along_axis(_tempered(log_probs, codes, parts), codes[:, None], 1)[:, 0] - np.log(s.prior)[codes]
+    accuracy = float((log_probs.argmax(1) == codes).mean())
+    shown, balanced, information = tuple(map(float, recalls)), float(recalls.mean()), float(pointwise.mean())
+    probe = Probe(name, accuracy, balanced, stderr, information, shown, settings, description_length=length)
+    return Held(probe, pointwise)
 
 
-def _explained(name: str, predicted: Floats, s: Quantity, settings: tuple[Settings, ...]) -> Held:
+def _explained(name: str, settings: tuple[Settings, ...], predicted: Floats, s: Target) -> Held:
     r"""What held-out predictions (N, 1) of a standardised quantity are worth: $R^2$, with the error of a ratio."""
     standard = (s.values - s.values.mean()) / s.values.std()
     total, missed = np.square(standard), np.square(standard - predicted[:, 0])
@@ -248,76 +332,29 @@ def _explained(name: str, predicted: Floats, s: Quantity, settings: tuple[Settin
     return Held(probe, np.full(len(total), math.nan))
 
 
-def _choose(kind: ProbeKind, z: Matrix, s: Values, seed: int) -> tuple[Settings, float]:
-    """The settings and the temperature that predict inner held-out rows best."""
-    from sklearn.model_selection import GridSearchCV
-    from sklearn.pipeline import Pipeline
-
-    inner = list(_folds(s, INNER, seed + 1))
-    models = [_model(kind, settings, s[inner[0][0]], z.shape[1], seed) for settings in kind.grid]
-    search = GridSearchCV(
-        Pipeline([("probe", models[0])]),
-        {"probe": models},
-        scoring=_squared_error if _is_quantity(s) else _cross_entropy,
-        refit=False,
-        cv=inner,
-        error_score="raise",
-    )
-    results = search.fit(z, s).cv_results_
-    best = int(np.argmax(results["mean_test_score"]))
-    return kind.grid[best], math.exp(results["mean_test_log_temperature"][best])
+def _log_probs(model: Any, z: Matrix, classes: int) -> Floats:
+    """Log-probabilities (N, K), also of classes that the model has not met."""
+    probabilities = np.zeros((len(z), classes))
+    probabilities[:, model.classes_] = model.predict_proba(z)
+    return np.log(np.clip(probabilities, 1e-12, None))
 
 
-def _model(kind: ProbeKind, settings: Settings, s: Values, dim: int, seed: int) -> Any:
-    """A probe on standardised features, for training rows with these targets."""
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    counts = np.zeros(0, dtype=np.int64) if _is_quantity(s) else np.bincount(s)
-    early = bool(counts.min() >= EARLY) if len(counts) else len(s) >= ENOUGH
-    return make_pipeline(StandardScaler(), kind.make(settings, Scene(len(s), dim, len(counts), seed, early)))
+def _log_likelihood(model: Any, z: Matrix, s: Codes) -> float:
+    classes = int(max(s.max(), model.classes_.max())) + 1
+    return float(np.take_along_axis(_log_probs(model, z, classes), s[:, None], 1).mean())
 
 
-def _log_probs(model: Any, z: Matrix) -> Floats:
-    return np.log(np.clip(model.predict_proba(z), 1e-12, None))
+def _tempered(log_probs: Floats, codes: Codes, parts: Parts) -> Floats:
+    """Log-probabilities (N, K) that are as confident as they should be: in every fold, by what helps in the others."""
 
+    def scaled(rows: Codes, temperature: float) -> Floats:
+        return log_softmax(log_probs[rows] / temperature, axis=1)
 
-def _squared_error(model: Any, z: Matrix, s: Floats) -> dict[str, float]:
-    return {"score": -float(np.square(model.predict(z) - s).mean()), "log_temperature": 0.0}
-
-
-def _cross_entropy(model: Any, z: Matrix, s: Codes) -> dict[str, float]:
-    """What log-probabilities are worth at the best temperature, and that temperature."""
-    log_probs = _log_probs(model, z)
-    losses = [_loss(log_probs, s, t) for t in TEMPERATURES]
-    best = int(np.argmin(losses))
-    return {"score": -losses[best], "log_temperature": math.log(TEMPERATURES[best])}
-
-
-def _is_quantity(s: Values) -> bool:
-    return s.dtype.kind == "f"
-
-
-def _tempered(log_probs: Floats, temperature: float, counts: Codes) -> Floats:
-    """Log-probabilities that are as confident as they should be, never more than the training rows allow."""
-    n, prior = counts.sum(), counts / counts.sum()
-    return np.log((n * np.exp(_scaled(log_probs, temperature)) + prior) / (n + 1))
-
-
-def _scaled(log_probs: Floats, temperature: float) -> Floats:
-    powers = log_probs / temperature
-    powers = powers - powers.max(1, keepdims=True)
-    return powers - np.log(np.exp(powers).sum(1, keepdims=True))
-
-
-def _loss(log_probs: Floats, codes: Codes, temperature: float) -> float:
-    return -float(np.take_along_axis(_scaled(log_probs, temperature), codes[:, None], 1).mean())
-
-
-def _folds(s: Values, count: int, seed: int) -> Any:
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    return (KFold if _is_quantity(s) else StratifiedKFold)(count, shuffle=True, random_state=seed).split(s, s)
+    tempered = np.empty_like(log_probs)
+    for rest, test in parts:
+        gains = [np.take_along_axis(scaled(rest, t), codes[rest, None], 1).mean() for t in TEMPERATURES]
+        tempered[test] = scaled(test, TEMPERATURES[int(np.argmax(gains))])
+    return tempered
 
 
 def _some(rows: Codes, s: Values, most: int, seed: int) -> Codes:

@@ -7,12 +7,14 @@ from enum import StrEnum
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
+from scipy.optimize import brentq
+from scipy.special import entr
+
 from infoknife.inputs import check_whole
 from infoknife.leakage.probes import Probe
 from infoknife.leakage.rows import listed, reasons
 from infoknife.measure import Estimate
 
-HALVINGS = 60  # of an interval: the rest is rounding
 DOUBT = 0.025  # how often a probe that knows nothing may look as if it did, over all probes together
 SLIGHT, NEARLY = (0.03, 0.2), (0.7, 0.9)  # of the entropy; of the way from chance to always right
 SLIGHT_VARIANCE, NEARLY_VARIANCE = 0.1, 0.9  # of a quantity, by the information and by the best probe
@@ -28,7 +30,7 @@ def least_error(conditional_entropy: float, classes: int) -> float:
         conditional_entropy: $H(S \mid Z)$ in nats, between 0 and $\log K$; values beyond are taken as the nearer end.
         classes: $K$, at least two.
 
-    Example:
+    Examples:
         >>> round(least_error(math.log(2), 2), 3), least_error(0.0, 2)
         (0.5, 0.0)
         >>> round(least_error(0.3250829733914482, 2), 6)  # a binary channel that flips one bit in ten
@@ -39,14 +41,14 @@ def least_error(conditional_entropy: float, classes: int) -> float:
         raise ValueError(f"classes is {K}; expected at least 2, to guess between")
     if math.isnan(conditional_entropy):
         raise ValueError("conditional_entropy is nan; expected nats between 0 and log(classes)")
-    if conditional_entropy <= 0:
-        return 0.0
-    low, high = 0.0, 1 - 1 / K  # the right side rises between these ends
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        doubt = sum(-p * math.log(p) for p in (middle, 1 - middle) if p > 0) + middle * math.log(K - 1)
-        low, high = (middle, high) if doubt < conditional_entropy else (low, middle)
-    return high
+    most = 1 - 1 / K
+
+    def missing(p: float) -> float:
+        return float(entr(p) + entr(1 - p)) + p * math.log(K - 1) - conditional_entropy
+
+    if conditional_entropy <= 0 or missing(most) <= 0:
+        return most if conditional_entropy > 0 else 0.0
+    return float(brentq(missing, 0.0, most, xtol=1e-15))
 
 
 def accuracy_ceiling(information: float, entropy: float, classes: int) -> float:
@@ -57,7 +59,7 @@ def accuracy_ceiling(information: float, entropy: float, classes: int) -> float:
         entropy: $H(S)$ in nats.
         classes: How many classes S has.
 
-    Example:
+    Examples:
         >>> accuracy_ceiling(math.log(2), math.log(2), 2)
         1.0
     """
@@ -87,7 +89,7 @@ class Allowed(NamedTuple):
 class ClassLeak(NamedTuple):
     r"""What leaks about one class.
 
-    Args:
+    Attributes:
         name: The class.
         rows: How many rows are of it.
         leakage: $D(p(z \mid s) \,\|\, p(z))$ in nats: how far its features are from those of all rows. The mean

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from infoknife.files import printable
-from infoknife.measure.columns import Missing, Values, discard_missing, read_argument
-from infoknife.measure.kinds import pull_in_outliers
-from infoknife.measure.table import read_table
+from infoknife.files import RawColumn, printable
+from infoknife.measure.columns import Missing, discard_missing, read_argument
+from infoknife.measure.table import Column, Table, read_table
 
 MAX_CLASSES = 20  # different numbers, or of few rows different texts, that may be classes
 NEARLY_ALL = 0.95  # of the rows: so many different values belong to an identifier, if its name says so
@@ -22,116 +21,77 @@ Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-class Attribute(NamedTuple):
-    """Classes of rows.
+class Target(NamedTuple):
+    """What probes predict: classes, or a quantity with many values, such as an age.
 
-    Args:
+    Attributes:
         name: What it is called.
-        codes: The class of every row (N,), from 0.
-        classes: What the codes stand for.
+        values: The class of every row from 0, or its number (N,).
+        classes: What the codes stand for; none for a quantity.
     """
 
     name: str
-    codes: Codes
-    classes: tuple[str, ...]
+    values: Codes | Floats
+    classes: tuple[str, ...] = ()
 
     @property
-    def values(self) -> Codes:
-        """What probes learn to predict (N,)."""
-        return self.codes
+    def is_quantity(self) -> bool:
+        """Whether it has no classes."""
+        return not self.classes
 
     @property
     def counts(self) -> Codes:
         """The rows of every class (K,)."""
-        return np.bincount(self.codes, minlength=len(self.classes))
+        return np.bincount(self.values.astype(np.int64), minlength=len(self.classes))
 
     @property
     def prior(self) -> Floats:
         """The frequency of every class (K,)."""
-        return self.counts / len(self.codes)
+        return self.counts / len(self.values)
 
     @property
     def majority(self) -> float:
-        """The accuracy of always naming the largest class."""
-        return float(self.prior.max())
+        """The accuracy of always naming the largest class; NaN for a quantity."""
+        return math.nan if self.is_quantity else float(self.prior.max())
 
     @property
     def chance(self) -> float:
-        """The balanced accuracy of a guess without features."""
-        return 1 / len(self.classes)
+        """The score of a guess without features: a balanced accuracy, or a part of the variance."""
+        return 0.0 if self.is_quantity else 1 / len(self.classes)
 
     @property
     def entropy(self) -> float:
-        r"""$H(S) = -\sum_k p_k \log p_k$ in nats."""
-        return -sum(p * math.log(p) for p in self.prior.tolist())
-
-
-class Quantity(NamedTuple):
-    """Numbers with many values, such as an age or an income.
-
-    Args:
-        name: What it is called.
-        values: The numbers (N,).
-    """
-
-    name: str
-    values: Floats
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """It has none."""
-        return ()
-
-    @property
-    def majority(self) -> float:
-        """NaN: a quantity has no classes."""
-        return math.nan
-
-    @property
-    def chance(self) -> float:
-        """The part of the variance that is explained without features."""
-        return 0.0
-
-    @property
-    def entropy(self) -> float:
-        """NaN: only classes have an entropy that bounds what can be known."""
-        return math.nan
-
-
-Target = Attribute | Quantity
-
-
-class AuditedFeatures(NamedTuple):
-    """The features that are audited.
-
-    Args:
-        columns: By name, numbers or labels (N,).
-        left_out: The names of the others, and why they are left out.
-    """
-
-    columns: dict[str, NDArray[Any]]
-    left_out: dict[str, str]
-
-    def encoded(self) -> NDArray[np.float32]:
-        """Return a matrix (N, d) for the probes: numbers in units of their spread, and one column per label.
-
-        Outliers are moved next to the other values, so that a single row cannot hide all others.
-
-        Example:
-            >>> AuditedFeatures({"pet": np.array(["cat", "dog", "cow"], dtype=object)}, {}).encoded().shape
-            (3, 3)
-        """
-        parts = [_one_hot(data) if data.dtype.kind == "O" else _standard(data) for data in self.columns.values()]
-        return np.concatenate(parts, 1, dtype=np.float32)
+        r"""$H(S) = -\sum_k p_k \log p_k$ in nats; NaN for a quantity."""
+        return math.nan if self.is_quantity else -sum(p * math.log(p) for p in self.prior.tolist())
 
 
 class AuditedRows(NamedTuple):
-    """Everything that is audited: features, the private attribute, the label if there is one, and notes."""
+    """Everything that is audited.
 
-    features: AuditedFeatures
+    Attributes:
+        table: All columns, checked and without missing values.
+        features: The positions of the features in it.
+        left_out: The names of columns that are no features, and why.
+        private: The private attribute.
+        label: The label, if there is one.
+        notes: What a reader should know.
+    """
+
+    table: Table
+    features: tuple[int, ...]
+    left_out: dict[str, str]
     private: Target
     label: Target | None
     notes: list[str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return tuple(self.table.columns[i].name for i in self.features)
+
+    def encoded(self) -> NDArray[np.float32]:
+        """The features as a matrix (N, d) for the probes: numbers in units of their spread, one column per label."""
+        return np.concatenate([_encoded(self.table.columns[i]) for i in self.features], 1, dtype=np.float32)
 
 
 def read_rows(
@@ -147,7 +107,7 @@ def read_rows(
     """Check the rows of an audit.
 
     Args:
-        z: AuditedFeatures: an array or tensor (N,) or (N, d), a frame, or a dictionary of columns.
+        z: Features: an array or tensor (N,) or (N, d), a frame, or a dictionary of columns.
         s: The private attribute, one value per row.
         y: The label, one value per row.
         names: What s and y are called; without it the names of columns, if they have one.
@@ -155,11 +115,11 @@ def read_rows(
         missing: ``"error"``, ``"drop"`` or ``"category"``.
         least: How many rows every class must have.
 
-    Example:
+    Examples:
         >>> frame = {"age": [31.0, 45.5, 28.2, 39.9] * 5, "pet": ["cat", "dog"] * 10, "planet": ["earth"] * 20}
         >>> rows = read_rows(frame, ["f", "m", "m", "f"] * 5)
-        >>> list(rows.features.columns), rows.features.left_out, rows.private.classes
-        (['age', 'pet'], {'planet': 'constant'}, ('f', 'm'))
+        >>> rows.names, rows.left_out, rows.private.classes
+        (('age', 'pet'), {'planet': 'constant'}, ('f', 'm'))
     """
     columns = _named(read_argument(z, "z"))
     targets = [
@@ -172,17 +132,24 @@ def read_rows(
     kept, there, notes = discard_missing([*used, *targets], missing)
     if not there.any():
         raise ValueError("no row is left: every row has a missing value. Leave out the columns with most of them")
-    left_out |= {one.name: why for one in kept[: len(used)] if (why := _useless(one, "error"))}
-    used = [one for one in kept[: len(used)] if one.name not in left_out]
-    if not used:
-        why = "; ".join(reasons(left_out))
-        raise ValueError(f"no features are left to audit: {why}. Pass features that vary")
-    notes += [one.note for one in used if one.note]
-    notes += [f"{one.name} looks like an identifier: {why}" for one in used if (why := _named_identifier(one))]
-    found = [_target(one, discrete if one.argument == "s" else None, least) for one in kept[len(kept) - len(targets) :]]
-    notes += [note for _, notes_of in found for note in notes_of]
-    features = AuditedFeatures({one.name: one.data for one in used}, left_out)
-    return AuditedRows(features, found[0][0], found[1][0] if y is not None else None, notes)
+    features, targets = kept[: len(used)], kept[len(used) :]
+    left_out |= {one.name: why for one in features if (why := _useless(one, "error"))}
+    features = [one for one in features if one.name not in left_out]
+    if not features:
+        raise ValueError(f"no features are left to audit: {'; '.join(reasons(left_out))}. Pass features that vary")
+    for one in targets:
+        if _is_constant(one):
+            raise ValueError(f"{one.name} is constant; expected at least two values. There is nothing to find out")
+    arguments = {"z": {one.name: _values(one) for one in features}}
+    arguments |= {one.argument: {one.name: _values(one)} for one in targets}
+    table = read_table(arguments, main="s", discrete=discrete, min_rows=least)
+    notes += [one.note for one in kept if one.note] + list(table.notes)
+    notes += [f"{one.name} looks like an identifier: {why}" for one in features if (why := _named_identifier(one))]
+    private, *labels = (
+        _target(table.columns[table.of(one.argument)[0]], discrete if one.argument == "s" else None, least)
+        for one in targets
+    )
+    return AuditedRows(table, table.of("z"), left_out, private, labels[0] if labels else None, notes)
 
 
 def find_identifier(name: str, values: NDArray[Any]) -> str:
@@ -192,7 +159,7 @@ def find_identifier(name: str, values: NDArray[Any]) -> str:
         name: What the column is called.
         values: Its values (N,); only integers and strings can be identifiers.
 
-    Example:
+    Examples:
         >>> find_identifier("row", np.arange(100))
         'it counts the rows'
         >>> find_identifier("age", np.arange(100) % 40)
@@ -200,9 +167,9 @@ def find_identifier(name: str, values: NDArray[Any]) -> str:
     """
     if values.dtype.kind not in "iuO" or len(values) < 2:
         return ""
-    different = np.unique(values) if values.dtype.kind != "O" else np.array(sorted(set(map(str, values))), dtype=object)
+    different = np.unique(values if values.dtype.kind != "O" else values.astype(str))
     if len(different) == len(values):
-        if different.dtype.kind == "O":
+        if values.dtype.kind == "O":
             return "all its values are different"
         if different[-1] - different[0] == len(values) - 1:
             return "it counts the rows"
@@ -212,56 +179,10 @@ def find_identifier(name: str, values: NDArray[Any]) -> str:
     return ""
 
 
-def _named_identifier(column: Values) -> str:
-    """How it shows that a column of a frame is an identifier; features of an encoder have no names."""
-    is_named = column.name != column.argument and not column.name.startswith(f"{column.argument}[")
-    return find_identifier(column.name, column.data) if is_named else ""
-
-
-def _named(columns: Sequence[Values]) -> list[Values]:
-    """Columns with names that are safe to show, and all different."""
-    named: dict[str, Values] = {}
-    for one in columns:
-        name = shown = printable(one.name)
-        count = 1
-        while name in named:
-            count += 1
-            name = f"{shown} ({count})"
-        named[name] = replace(one, name=name)
-    return list(named.values())
-
-
-def _single(value: Any, argument: str, name: str | None, *, rows: int) -> Values:
-    (column, *others) = read_argument(value, argument)
-    if others:
-        raise ValueError(
-            f"{argument} has {1 + len(others)} columns; expected one. Audit one attribute at a time, or make one of "
-            f"them all, such as 'sex-age'"
-        )
-    column = replace(column, name=printable(column.name if name is None else name))
-    if len(column) != rows:
-        raise ValueError(f"{column.name} has {len(column)} rows; expected {rows}, as many as the features")
-    return column
-
-
-def _useless(column: Values, missing: str) -> str:
-    """Why a column is no feature, if it is none."""
-    there = column.data[~column.missing]
-    if not len(there):
-        return "no value in any row"
-    if bool((there == there[0]).all()):
-        return "" if missing == "category" and len(there) < len(column) else "constant"
-    if column.is_number:
-        return ""
-    count = len(set(there.tolist()))
-    is_few = count <= min(len(there) / 2, max(MAX_CLASSES, len(there) ** 0.5))
-    return "" if is_few else f"text with {count:,} different values in {len(there):,} rows"
-
-
 def reasons(left_out: Mapping[str, str]) -> list[str]:
     """Return what was left out, grouped by the reason.
 
-    Example:
+    Examples:
         >>> reasons({"a": "constant", "b": "constant"})
         ['a, b (constant)']
     """
@@ -274,48 +195,88 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
-def _target(column: Values, discrete: bool | None, least: int) -> tuple[Target, list[str]]:
-    """Classes or a quantity, and what there is to say about it."""
-    title = UNNAMED[column.argument] if column.name == column.argument else column.name
-    if bool((column.data == column.data[0]).all()):
-        raise ValueError(f"{column.name} is constant; expected at least two values. There is nothing to find out")
-    table = read_table({column.argument: {column.name: column.data}}, main=column.argument, discrete=discrete)
-    found = table.columns[0]
-    if found.is_ordered and (discrete is False or found.kind != "discrete" or len(found.labels) > MAX_CLASSES):
-        return Quantity(title, found.values), [note for note in (column.note, *table.notes) if note]
-    assert found.codes is not None
-    _check_classes(found.labels, column.name, len(found.codes))
-    one = Attribute(title, found.codes, tuple(printable(str(label)) for label in found.labels))
-    smallest = int(one.counts.argmin())
-    if (count := int(one.counts[smallest])) < least:
+def _named(columns: Sequence[RawColumn]) -> list[RawColumn]:
+    """Columns with names that are safe to show, and all different."""
+    named: dict[str, RawColumn] = {}
+    for one in columns:
+        shown = printable(one.name)
+        count = sum(name == shown or name.startswith(f"{shown} (") for name in named)
+        name = f"{shown} ({count + 1})" if shown in named else shown
+        named[name] = replace(one, name=name)
+    return list(named.values())
+
+
+def _single(value: Any, argument: str, name: str | None, *, rows: int) -> RawColumn:
+    (column, *others) = read_argument(value, argument)
+    if others:
         raise ValueError(
-            f"{column.name} has {count} {'row' if count == 1 else 'rows'} of class {one.classes[smallest]!r}; expected "
-            f"at least {least}, one for each fold. Collect more of them, merge the class with another, leave it out, "
-            f"or use fewer folds"
+            f"{argument} has {1 + len(others)} columns; expected one. Audit one attribute at a time, or make one of "
+            f"them all, such as 'sex-age'"
         )
-    return one, [column.note] if column.note else []
+    column = replace(column, name=printable(column.name if name is None else name))
+    if len(column) != rows:
+        raise ValueError(f"{column.name} has {len(column)} rows; expected {rows}, as many as the features")
+    return column
 
 
-def _check_classes(labels: tuple[Any, ...], name: str, rows: int) -> None:
-    """Refuse texts that are no classes, and quantities that are declared classes."""
-    if 2 * len(labels) > rows:
+def _values(column: RawColumn) -> NDArray[Any]:
+    """Numbers, or labels as text."""
+    return column.data if column.is_number else column.data.astype(str).astype(object)
+
+
+def _is_constant(column: RawColumn) -> bool:
+    there = column.data[~column.missing]
+    return bool((there == there[0]).all())
+
+
+def _useless(column: RawColumn, missing: Missing) -> str:
+    """Why a column is no feature, if it is none."""
+    there = column.data[~column.missing]
+    if not len(there):
+        return "no value in any row"
+    if _is_constant(column):
+        return "" if missing == "category" and len(there) < len(column) else "constant"
+    if column.is_number:
+        return ""
+    count = len(set(there.tolist()))
+    is_few = count <= min(len(there) / 2, max(MAX_CLASSES, len(there) ** 0.5))
+    return "" if is_few else f"text with {count:,} different values in {len(there):,} rows"
+
+
+def _named_identifier(column: RawColumn) -> str:
+    """How it shows that a column of a frame is an identifier; features of an encoder have no names."""
+    is_named = column.name != column.argument and not column.name.startswith(f"{column.argument}[")
+    return find_identifier(column.name, column.data) if is_named else ""
+
+
+def _target(column: Column, discrete: bool | None, least: int) -> Target:
+    """Classes with enough rows each, or a quantity."""
+    title = UNNAMED[column.argument] if column.name == column.argument else column.name
+    is_many = column.kind != "discrete" or len(column.labels) > MAX_CLASSES
+    if column.is_ordered and (discrete is False or is_many):
+        return Target(title, column.values)
+    assert column.codes is not None
+    rows, count = len(column.codes), len(column.labels)
+    if 2 * count > rows:
         raise ValueError(
-            f"{name} has {len(labels):,} different values in {rows:,} rows; expected classes that repeat. Merge them "
+            f"{column.name} has {count:,} different values in {rows:,} rows; expected classes that repeat. Merge them "
             f"into a few"
         )
+    one = Target(title, column.codes, tuple(printable(str(label)) for label in column.labels))
+    smallest = int(one.counts.argmin())
+    if (few := int(one.counts[smallest])) < least:
+        kind = f"rows of class {one.classes[smallest]!r}" if few != 1 else f"row of class {one.classes[smallest]!r}"
+        raise ValueError(
+            f"{column.name} has {few} {kind}; expected at least {least}, one for each fold. If its values are a "
+            f"quantity, set discrete to False; else merge the class with another, leave it out, or use fewer folds"
+        )
+    return one
 
 
-def _one_hot(labels: NDArray[Any]) -> NDArray[np.float32]:
-    """One column per label, or a single one for two labels."""
-    found = {label: i for i, label in enumerate(sorted(set(labels.tolist()), key=str))}
-    codes = np.array([found[label] for label in labels.tolist()])
-    hot = np.eye(len(found))[codes][:, 1 if len(found) == 2 else 0 :]
-    return ((hot - hot.mean(0)) / hot.std(0)).astype(np.float32)
-
-
-def _standard(values: NDArray[Any]) -> NDArray[np.float32]:
-    """Numbers in units of their spread, without outliers; in single precision, which is quicker."""
-    x = pull_in_outliers(values.astype(np.float64))[0]
-    x = x / np.abs(x).max()  # squares of tiny or huge numbers are no numbers
-    x = x - x.mean()
-    return (x / (x.std() or 1.0)).astype(np.float32)[:, None]
+def _encoded(column: Column) -> NDArray[np.float32]:
+    """One column per label, a single one for two; or numbers in units of their spread, in single precision."""
+    if not column.is_ordered:
+        assert column.codes is not None
+        return np.eye(len(column.labels), dtype=np.float32)[column.codes][:, 1 if len(column.labels) == 2 else 0 :]
+    x = column.values / np.abs(column.values).max()  # squares of tiny or huge numbers are no numbers
+    return ((x - x.mean()) / (x.std() or 1.0)).astype(np.float32)[:, None]

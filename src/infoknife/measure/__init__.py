@@ -3,6 +3,7 @@
 from infoknife.measure.candidates.catalogue import methods
 from infoknife.measure.certificate import Certificate
 from infoknife.measure.estimate import Diagnostics, Estimate
+from infoknife.measure.interaction import Interaction, interaction_information
 from infoknife.measure.interval import MeasurementWarning
 from infoknife.measure.permutation import PermutationTest, permutation_test
 from infoknife.measure.quantities import (
@@ -11,17 +12,23 @@ from infoknife.measure.quantities import (
     normalized_mutual_information,
     total_correlation,
 )
+from infoknife.measure.series import Lagged, lagged, transfer_entropy
 
 __all__ = [
     "Certificate",
     "Diagnostics",
     "Estimate",
+    "Interaction",
+    "Lagged",
     "MeasurementWarning",
     "PermutationTest",
     "entropy",
+    "interaction_information",
+    "lagged",
     "methods",
     "mutual_information",
     "normalized_mutual_information",
     "permutation_test",
     "total_correlation",
+    "transfer_entropy",
 ]

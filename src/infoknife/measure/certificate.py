@@ -25,13 +25,13 @@ class Certificate(NamedTuple):
     that $-\log\tilde q \le \log(V / \epsilon)$; values below a floor are raised to it. Neither lowers the mean below
     $-E[\log \tilde q] \ge h$, and the empirical Bernstein inequality (Maurer & Pontil, 2009) bounds that mean.
 
-    Args:
+    Attributes:
         losses: The values (n,) in nats.
         low: What none of them is below.
         high: What none of them can be above.
         most: The logarithm of the volume, which no entropy in the box is above.
 
-    Example:
+    Examples:
         >>> flat = Certificate(np.full(10_000, 1.0), low=0.0, high=3.0, most=2.0)
         >>> round(flat.upper(0.95), 3)  # no variance: the range alone
         1.003

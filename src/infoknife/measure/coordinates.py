@@ -27,12 +27,15 @@ Coordinates = Callable[[Question, Tensor], Map]
 
 def standard(question: Question | None, x: Tensor) -> Map:
     """Centre by the median, in units of half the distance between the quantiles at 16 and 84 %: for any tails."""
-    ranks = _quantiles(x)
+    if x.shape[1] == 0:
+        return lambda x: (x, x)
+    levels = torch.special.ndtr(torch.tensor([-1.0, 0.0, 1.0])).to(x)
+    low, middle, high = torch.stack([column.quantile(levels) for column in x.T], 1)
+    half = (high - low) / 2
+    scale = torch.where(half > 0, half, x.std(0, correction=0).clamp_min(1e-300))
 
     def mapped(x: Tensor) -> tuple[Tensor, Tensor]:
-        if ranks is None:
-            return x, x
-        u, scale = ranks.standardize(x)
+        u = (x - middle) / scale
         return u, -scale.log().expand_as(u)
 
     return mapped
@@ -59,14 +62,14 @@ def by_ranks(x: Tensor) -> Map:
     r"""Make every column standard normal by its ranks among training rows, for questions that ranks decide.
 
     Between training rows the map is linear, so that any other monotone map of a column leaves u as it is. The slopes
-    are those of a smoother density: $\log m' = \log \hat f(x) - \log \phi(u)$ with $\hat f$ from `by_quantiles`.
+    are those of a smoother density: $\log m' = \log \hat f(x) - \log \phi(u)$ with $\hat f$ from quantiles.
     """
-    smooth, ordered = by_quantiles(x), x.T.sort(1).values.contiguous()  # d N
+    smooth, ordered = _quantiles(x), x.T.sort(1).values.contiguous()  # d N
 
     def mapped(x: Tensor) -> tuple[Tensor, Tensor]:
-        v, log_slope = smooth(x)
-        if x.shape[1] == 0:
-            return v, log_slope
+        if smooth is None:
+            return x, x
+        v, log_slope = smooth.map(x)
         u = torch.special.ndtri(_levels(ordered, x.T.contiguous()).T)
         return u, log_slope + _log_normal(v) - _log_normal(u)
 

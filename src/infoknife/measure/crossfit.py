@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
 
-from infoknife.measure.candidates.base import Candidate, Fitted, dependence
-from infoknife.measure.question import Sample, View
+from infoknife.distributed import alone
+from infoknife.measure.candidates.base import Candidate, Fitted
+from infoknife.measure.candidates.neighbours import Neighbours
+from infoknife.measure.question import Question, Sample, View
 
 Progress = Callable[[float, str], None]
 
@@ -16,14 +19,16 @@ MAX_TRAINING = 40_000  # rows that a density is fitted to; more only cost time
 MAX_HELD_OUT = 20_000  # rows that choose
 MIN_GAIN = 0.002  # nats per row that a density must gain over what is there to take part
 Z_SCORE = 2.0  # standard errors by which anything must be better to be taken as better
+SURE = 3.0  # by which what is no density must be better
 TIE_TOLERANCE = 0.0005  # nats per row by which densities may differ and be as good as each other
-PAIRINGS = 8  # of held-out rows, that stand for independence
 MAX_ROW_COST = 1.0  # nats that a single row may cost in the mean: a density that loses more is broken by it
 BELOW_ZERO = 0.05  # nats that an information may lie below zero by chance, or three standard errors
 MAX_STDERR = 1.0  # nats: an information that is known no better is not known
 ITERATIONS = 200  # of expectation maximisation for the weights
 IMPOSSIBLE = -1e6  # log-density of a row that nothing explains
 MIN_WEIGHT = 0.01  # weights below this are not worth a density
+CURVE = (4, 2, 1)  # parts of the training rows at which a learning curve is taken: one over these
+MIN_CURVE_ROWS = 25  # of the smallest of them
 
 
 def weights(log_probs: Tensor) -> Tensor:
@@ -32,13 +37,13 @@ def weights(log_probs: Tensor) -> Tensor:
     Args:
         log_probs: Of C densities, for held-out rows (C, N).
 
-    Example:
+    Examples:
         >>> weights(torch.tensor([[-1.0, -1.0], [-9.0, -9.0]]))
         tensor([1., 0.])
     """
     log_probs = log_probs.clamp_min(IMPOSSIBLE)
     w = torch.full((len(log_probs), 1), 1 / len(log_probs)).to(log_probs)
-    for _ in range(ITERATIONS):
+    for _ in range(ITERATIONS if len(log_probs) > 1 else 0):
         w = torch.softmax(log_probs + w.log(), 0).mean(1, keepdim=True).clamp_min(1e-12)
     w = torch.where(w < MIN_WEIGHT, 0.0, w)
     return (w / w.sum()).flatten()
@@ -48,6 +53,11 @@ def stacked(terms: Tensor, w: Tensor) -> Tensor:
     """The terms of the average, from those of its parts (C, ...) and their weights (C,), the same in every term."""
     kept = w > 0
     return torch.logsumexp(terms[kept] + w[kept].log().view(-1, *[1] * (terms.dim() - 1)), 0)
+
+
+def value_of(question: Question, terms: Tensor) -> Tensor:
+    """What is asked for, of every row: the difference of its terms (2, N), or the first with its sign turned."""
+    return -terms[0] if question.reduced is None else terms[0] - terms[1]
 
 
 class Tried(NamedTuple):
@@ -73,15 +83,17 @@ class Tried(NamedTuple):
 class Screened(NamedTuple):
     """Densities that were tried on one division of the rows.
 
-    Args:
+    Attributes:
         tried: Those that take part in the answer.
         weights: Their weights.
         scores: The mean of -log q(t given c) of everything that was tried, by name.
+        curve: What is asked for, of held-out rows, from nested parts of the training rows (parts, N).
     """
 
     tried: list[Tried]
     weights: Tensor
     scores: dict[str, float]
+    curve: Tensor | None = None
 
     def terms(self, samples: Sequence[Sample]) -> Tensor:
         """The question's terms for every row, from the average of the fitted densities: (2, N)."""
@@ -96,36 +108,51 @@ class Screened(NamedTuple):
 class Measured(NamedTuple):
     """What cross-fitting gives.
 
-    Args:
+    Attributes:
         terms: The question's terms of every row, held out: (2, N).
         gap: Training minus held-out mean of the terms, (2,).
+        flexible: The weight of densities whose size was chosen on held-out rows.
         means: The mean terms of every repetition, (repetitions, 2).
         shares: The weights of those candidates that take part, by name.
         parameters: Numbers learned in one fold.
         folds: How many folds.
         tail: The part of the held-out rows that are less likely than 99 % of the training rows.
+        curve: Means of what is asked for at the parts of the rows of ``CURVE``, and the standard error of each step
+            from one to the next: (2, parts); ``None`` from too few rows.
+        neighbours: What nearest neighbours say of every row (N,), ``None`` where they cannot.
     """
 
     terms: Tensor
     gap: Tensor
+    flexible: float
     means: Tensor
     shares: dict[str, float]
     parameters: int
     folds: int
     tail: float
+    curve: Tensor | None = None
+    neighbours: Tensor | None = None
 
     @classmethod
     def average(cls, runs: Sequence[Self]) -> Self:
         """The mean of several repetitions, whose folds differ."""
         names = dict.fromkeys(name for run in runs for name in run.shares)
+
+        def mean(parts: Sequence[Tensor | None]) -> Tensor | None:
+            there = [part for part in parts if part is not None]
+            return torch.stack(there).mean(0) if there else None
+
         return cls(
             terms=torch.stack([run.terms for run in runs]).mean(0),
             gap=torch.stack([run.gap for run in runs]).mean(0),
+            flexible=sum(run.flexible for run in runs) / len(runs),
             means=torch.cat([run.means for run in runs]),
             shares={name: sum(run.shares.get(name, 0.0) for run in runs) / len(runs) for name in names},
             parameters=max(run.parameters for run in runs),
             folds=max(run.folds for run in runs),
             tail=sum(run.tail for run in runs) / len(runs),
+            curve=mean([run.curve for run in runs]),
+            neighbours=mean([run.neighbours for run in runs]),
         )
 
 
@@ -142,6 +169,7 @@ def is_absurd(value: float, stderr: float, limit: float) -> bool:
     return value < -max(3 * stderr, BELOW_ZERO) or value > limit + max(3 * stderr, BELOW_ZERO) or stderr > MAX_STDERR
 
 
+@alone()
 def screen(
     views: Sequence[View], candidates: Sequence[Candidate], generator: torch.Generator, progress: Progress
 ) -> Screened:
@@ -152,7 +180,7 @@ def screen(
         (i, one)
         for one in candidates
         for i, view in enumerate(views)
-        if one.supports(train[i], view.question) and (i == 0 or one.sees_order)
+        if one.supports(train[i], view.question) and (i == 0 or _gains(one, view))
     ]
     if not suitable:
         raise ValueError(
@@ -161,33 +189,50 @@ def screen(
         )
     tried: list[Tried] = []
     terms: list[Tensor] = []
+    others: list[tuple[Tried, Tensor]] = []
     scores: dict[str, float] = {}
-    lost = set[str]()  # networks that did not win: others are not tried
     for n, (i, candidate) in enumerate(suitable):
-        if not candidate.is_density or (candidate.is_network and lost):
+        if candidate.is_network and not _is_worth_training(candidate, i, tried, terms, views):
             continue
         progress(n / len(suitable), candidate.name)
         one = Tried(i, candidate, candidate.fit(train[i], views[i].question, generator))
         found = one.terms(held)
-        name = one.name(views)
-        scores[name] = -float(found[0].mean())
-        if not _is_broken(found):
+        scores[one.name(views)] = -float(found[0].mean()) if candidate.is_density else math.nan
+        if _is_broken(found):
+            continue
+        if candidate.is_density:
             tried, terms = [*tried, one], [*terms, found]
-            if candidate.is_network and len(terms) > 1 and not _wins(_average(terms), _average(terms[:-1])):
-                lost.add(name)
+        else:
+            others.append((one, found))
     best = _kept(tried, terms, scores) if tried else None
-    for i, candidate in suitable:
-        if not candidate.is_density:
-            progress(1.0, candidate.name)
-            one = Tried(i, candidate, candidate.fit(train[i], views[i].question, generator))
-            scores[one.name(views)] = math.nan
-            best = _better(best, one, scores, held, views, generator)
+    for one, found in others:
+        if best is None or (views[0].question.reduced is not None and _exceeds(found[0] - found[1], best.ratio(held))):
+            best = Screened([one], found.new_ones(1), scores)
     if best is None:
         raise ValueError(
             f"no density fits these columns: their {views[0].question.quantity} cannot be measured. Look for values "
             f"that are far from all others, or set another method"
         )
-    return best
+    return best._replace(curve=_curve(best, train, held, views, generator))
+
+
+def _gains(candidate: Candidate, view: View) -> bool:
+    """Whether another view than the first may tell a candidate more."""
+    return candidate.sees_rotation if view.name == "unmixed" else candidate.sees_order
+
+
+def _is_worth_training(
+    candidate: Candidate, view: int, tried: list[Tried], terms: list[Tensor], views: Sequence[View]
+) -> bool:
+    """Whether a network may win: in the best view of the cheap ones, if the networks before it have won."""
+    if not tried:
+        return True
+    cheap = [i for i, one in enumerate(tried) if not one.candidate.is_network]
+    best = max(cheap, key=lambda i: float(terms[i][0].mean())) if cheap else 0
+    if (views[view].name == "unmixed") != (views[tried[best].view].name == "unmixed"):
+        return not cheap
+    last = tried[-1].candidate.is_network
+    return not last or _wins(_average(terms), _average(terms[:-1]))
 
 
 def _is_broken(terms: Tensor) -> bool:
@@ -204,12 +249,15 @@ def _average(terms: Sequence[Tensor]) -> Tensor:
     return stacked(full, weights(full))
 
 
+def _exceeds(one: Tensor, other: Tensor, z_score: float = SURE) -> bool:
+    """Whether numbers (N,) are larger than others by something, and beyond chance."""
+    gain = one - other
+    return len(gain) > 1 and float(gain.mean()) > max(MIN_GAIN, z_score * float(gain.std()) / math.sqrt(len(gain)))
+
+
 def _wins(now: Tensor, before: Tensor) -> bool:
-    """Whether log-densities (N,) are better than others by something, and beyond chance."""
-    gain = now - before
-    if len(gain) < 2:
-        return False
-    return float(gain.mean()) > max(MIN_GAIN, Z_SCORE * float(gain.std()) / math.sqrt(len(gain)))
+    """Whether log-densities (N,) are better than others."""
+    return _exceeds(now, before, Z_SCORE)
 
 
 def _kept(tried: list[Tried], terms: list[Tensor], scores: dict[str, float]) -> Screened:
@@ -225,11 +273,11 @@ def _kept(tried: list[Tried], terms: list[Tensor], scores: dict[str, float]) -> 
             break
         kept.append(best)
     w = weights(torch.stack([terms[i][0] for i in kept]))
-    return Screened([tried[i].fixed() for i in kept], w, scores)
+    return Screened([tried[i] for i in kept], w, scores)
 
 
 def _counted(tried: list[Tried], ways: dict[int, Tensor], best: int) -> int:
-    """The best candidate that counts, if one that takes numbers in their order is better by chance alone."""
+    """The best candidate in the first view, if one in another is better by chance alone."""
     counting = [i for i in ways if tried[i].view == 0]
     if not counting:
         return best
@@ -238,29 +286,33 @@ def _counted(tried: list[Tried], ways: dict[int, Tensor], best: int) -> int:
     return best if float(gain.mean()) > float(gain.std()) / math.sqrt(len(gain)) else other
 
 
-def _better(
-    before: Screened | None,
-    one: Tried,
-    scores: dict[str, float],
+def _curve(
+    screened: Screened,
+    train: Sequence[Sample],
     held: Sequence[Sample],
     views: Sequence[View],
     generator: torch.Generator,
-) -> Screened:
-    """What was best so far, or features if these tell true pairs of held-out rows from others better."""
-    features = Screened([one.fixed()], torch.ones(1).to(held[0].continuous), scores)
-    if before is None:
-        return features
-    pairings = [torch.randperm(len(held[0]), generator=generator) for _ in range(PAIRINGS)]
-    targets = [view.question.target for view in views]
-    mixed = [[sample.paired(target, order) for sample, target in zip(held, targets, strict=True)] for order in pairings]
-    first, second = (
-        dependence(way.ratio(held), torch.stack([way.ratio(samples) for samples in mixed]))
-        for way in (before, features)
-    )
-    gain = second - first
-    return features if float(gain.mean()) > Z_SCORE * float(gain.std()) / math.sqrt(len(gain)) else before
+) -> Tensor | None:
+    """What held-out rows say at nested parts of the training rows: means, and errors of the steps, (2, parts)."""
+    count = len(train[0])
+    if count < CURVE[0] * MIN_CURVE_ROWS or len(held[0]) < 2:
+        return None
+    values = []
+    for part in CURVE:
+        few = [sample.rows(slice(count // part)) for sample in train]
+        again = [
+            one
+            if part == 1
+            else one._replace(fitted=one.candidate.fit(few[one.view], views[one.view].question, generator))
+            for one in screened.tried
+        ]
+        values.append(value_of(views[0].question, screened._replace(tried=again).terms(held)))
+    steps = [torch.zeros_like(values[0]), *(b - a for a, b in pairwise(values))]
+    errors = [step.std() / math.sqrt(len(step)) for step in steps]
+    return torch.stack([torch.stack([value.mean() for value in values]), torch.stack(errors)]).cpu()
 
 
+@alone()
 def measure(
     views: Sequence[View],
     screened: Screened,
@@ -269,9 +321,11 @@ def measure(
     progress: Progress,
     *,
     limit: float = math.inf,
-    half: float = 0.0,
+    named: bool = False,
 ) -> Measured | None:
     """Fit the candidates to all rows but those of one fold, and measure that fold; for every fold.
+
+    The weights of a fold come from the rows of all others.
 
     Args:
         views: The rows and the question.
@@ -280,16 +334,17 @@ def measure(
         generator: Of everything random.
         progress: Called with the part that is done and a few words.
         limit: What no information can exceed; candidates that give an absurd one are left out.
-        half: The part of the gap that will be added to an information.
+        named: Whether one method was asked for: neighbours then widen the interval, and never take its place.
 
     Returns:
         ``None`` if every candidate gives an absurd value.
     """
-    candidates, sample = screened.tried, views[0].sample
+    candidates, sample = [one.fixed() for one in screened.tried], views[0].sample
     held = torch.zeros(len(candidates), 2, len(sample)).to(sample.continuous)
     seen: list[tuple[Tensor, Tensor]] = []
-    parameters = 0
-    for k, out in enumerate(parts := sample.parts(count, generator)):
+    parameters, flexible = 0, [0.0] * len(candidates)
+    parts = sample.parts(count, generator)
+    for k, out in enumerate(parts):
         rest = torch.cat([part for j, part in enumerate(parts) if j != k])
         rest = rest[torch.randperm(len(rest), generator=generator)[:MAX_TRAINING]]
         learned = []
@@ -298,41 +353,87 @@ def measure(
             rows, question, _ = views[v]
             one = candidate.fit(rows.rows(rest), question, generator)
             held[i][:, out] = one.terms(rows.rows(out))
-            mine = rest if one.seen is None else rest[one.seen]
-            learned.append((mine, one.terms(rows.rows(mine))))
-            parameters = max(parameters, one.parameters)
-        seen += [(learned[0][0], torch.stack([terms for _, terms in learned]))]
+            learned.append(one.terms(rows.rows(rest)))
+            parameters, flexible[i] = max(parameters, one.parameters), float(one.is_flexible)
+        seen.append((rest, torch.stack(learned)))
     progress(1.0, "done")
-    kept = _plausible(held, seen, limit, half if views[0].question.reduced is not None else None)
+    kept = _plausible(held, seen, limit, views[0].question)
     if not kept:
         return None
     held = held[kept]
-    w = weights(held[:, 0])
-    terms = stacked(held, w)
-    trained = [(rows, stacked(training[kept], w)) for rows, training in seen]
-    gaps = [(training - terms[:, rows]).mean(1) for rows, training in trained]
+    each = [
+        weights(_some(torch.cat([held[:, 0, part] for j, part in enumerate(parts) if j != k], 1))) for k in range(count)
+    ]
+    terms = torch.zeros_like(held[0])
+    for out, w in zip(parts, each, strict=True):
+        terms[:, out] = stacked(held[:, :, out], w)
+    trained = [(rows, stacked(training[kept], w)) for (rows, training), w in zip(seen, each, strict=True)]
     scarce = [terms[0, out] < _low(training[0]) for out, (_, training) in zip(parts, trained, strict=True)]
-    return Measured(
+    names, shares = [candidates[i].name(views) for i in kept], torch.stack(each).mean(0).tolist()
+    measured = Measured(
         terms=terms,
-        gap=torch.stack(gaps).mean(0),
+        gap=torch.stack([(training - terms[:, rows]).mean(1) for rows, training in trained]).mean(0),
+        flexible=sum(flexible[i] * share for i, share in zip(kept, shares, strict=True)),
         means=terms.mean(1).unsqueeze(0),
-        shares=dict(zip([candidates[i].name(views) for i in kept], w.tolist(), strict=True)),
+        shares=dict(zip(names, shares, strict=True)),
         parameters=parameters,
         folds=count,
         tail=float(torch.cat(scarce).double().mean()),
+        curve=screened.curve,
+        neighbours=_neighbours(views, parts, generator),
+    )
+    return measured if named else _or_neighbours(measured, views[0].question)
+
+
+def _or_neighbours(measured: Measured, question: Question) -> Measured:
+    """What nearest neighbours say of an information, if that is surely more than the corrected value.
+
+    Both are low where they are off: densities smooth what is fine, neighbours what is strong or in many columns.
+    """
+    found, correction = measured.neighbours, (1 + measured.flexible) / 2 * (measured.gap[0] - measured.gap[1])
+    if (
+        question.reduced is None
+        or found is None
+        or not _exceeds(found, value_of(question, measured.terms) + correction)
+    ):
+        return measured
+    terms = torch.stack([found, torch.zeros_like(found)])
+    return measured._replace(
+        terms=terms,
+        gap=torch.zeros_like(measured.gap),
+        means=terms.mean(1).unsqueeze(0),
+        shares={Neighbours.name: 1.0},
+        parameters=0,
     )
 
 
-def _plausible(held: Tensor, seen: list[tuple[Tensor, Tensor]], limit: float, half: float | None) -> list[int]:
+def _neighbours(views: Sequence[View], parts: Sequence[Tensor], generator: torch.Generator) -> Tensor | None:
+    """What nearest neighbours among the rows of all other folds say of every row (N,)."""
+    sample, question, _ = views[0]
+    candidate, found = Neighbours(), torch.zeros(len(sample)).to(sample.continuous)
+    if not candidate.supports(sample, question) or len(sample) > MAX_TRAINING:
+        return None
+    for k, out in enumerate(parts):
+        rest = torch.cat([part for j, part in enumerate(parts) if j != k])
+        found[out] = value_of(question, candidate.fit(sample.rows(rest), question, generator).terms(sample.rows(out)))
+    return found
+
+
+def _some(log_probs: Tensor) -> Tensor:
+    """Every so many columns of log-densities (C, N): enough for weights."""
+    return log_probs[:, :: -(-log_probs.shape[1] // MAX_HELD_OUT)]
+
+
+def _plausible(held: Tensor, seen: list[tuple[Tensor, Tensor]], limit: float, question: Question) -> list[int]:
     """Which candidates (C, 2, N) give a value that can be; all that are finite, where an entropy is asked for."""
     kept = []
     for i, terms in enumerate(held):
         if _is_broken(terms):
             continue
-        if half is not None:
+        if question.reduced is not None:
             ratio = terms[0] - terms[1]
             gaps = [((training[i][0] - training[i][1]) - ratio[rows]).mean() for rows, training in seen]
-            value = float(ratio.mean() + half * torch.stack(gaps).mean())
+            value = float(ratio.mean() + torch.stack(gaps).mean() / 2)
             if is_absurd(value, float(ratio.std()) / math.sqrt(len(ratio)), limit):
                 continue
         kept.append(i)

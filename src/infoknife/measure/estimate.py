@@ -1,5 +1,6 @@
 """The answer of a measurement: a number, how sure it is, and what there is to say about it."""
 
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -34,7 +35,7 @@ QUANTITIES = (
 class Candidate(NamedTuple):
     """A density that was tried.
 
-    Args:
+    Attributes:
         name: Its name.
         score: The mean of -log-density on held-out rows, in the estimate's unit: the less, the better. NaN for what is
             no density of all columns.
@@ -49,7 +50,7 @@ class Candidate(NamedTuple):
 class ColumnKind(NamedTuple):
     """What a column was taken as.
 
-    Args:
+    Attributes:
         name: What the user calls it.
         argument: The argument that it is part of.
         kind: ``"continuous"``, ``"discrete"``, ``"rounded"`` or ``"mixed"``.
@@ -70,7 +71,7 @@ class ColumnKind(NamedTuple):
     def advice(self) -> str:
         """How to decide otherwise.
 
-        Example:
+        Examples:
             >>> ColumnKind("age", "x", "discrete", "5 different whole numbers in 90 rows", "a quantity").advice
             "age is taken as discrete. If it is a quantity, set discrete to {'age': False}"
         """
@@ -79,6 +80,26 @@ class ColumnKind(NamedTuple):
         verb, is_discrete = ("has", True) if self.either == "labels" else ("is", False)
         way = f"set discrete to {{{self.name!r}: {is_discrete}}}"
         return f"{self.name} is taken as {self.kind}. If it {verb} {self.either}, {way}"
+
+
+class Doubts(NamedTuple):
+    """The parts of an interval, in the estimate's unit: how far the truth may lie from the value, and why.
+
+    Attributes:
+        sampling: Standard error of the mean over the rows.
+        folds: Standard error from how the rows were divided.
+        correction: How well the correction for what is learned by chance is known.
+        missed: What was added for what the densities miss: there may be as much again.
+        learning: What more rows would still add, by the learning curve.
+        neighbours: How much further in the direction of the bias nearest neighbours are.
+    """
+
+    sampling: float = 0.0
+    folds: float = 0.0
+    correction: float = 0.0
+    missed: float = 0.0
+    learning: float = 0.0
+    neighbours: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -96,8 +117,11 @@ class Diagnostics:
         tail: The fraction of held-out rows that lie where training rows are scarce.
         messages: What a careful reader of the answer should know, in words.
         columns: What every column was taken as, and why.
+        doubts: The parts of the interval.
+        curve: The value from a quarter, half and all of the training rows, in the estimate's unit.
+        neighbours: The value by nearest neighbours, in the estimate's unit.
 
-    Example:
+    Examples:
         >>> Diagnostics("knife", rows=8000, folds=4).method
         'knife'
     """
@@ -112,6 +136,9 @@ class Diagnostics:
     tail: float | None = None
     messages: tuple[str, ...] = ()
     columns: tuple[ColumnKind, ...] = ()
+    doubts: Doubts | None = None
+    curve: tuple[float, ...] = ()
+    neighbours: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "candidates", tuple(Candidate(*candidate) for candidate in self.candidates))
@@ -119,8 +146,11 @@ class Diagnostics:
     def scaled(self, factor: float) -> Self:
         """Return the same diagnostics with scores and gap in a unit that is ``1 / factor`` of theirs."""
         candidates = tuple(candidate._replace(score=candidate.score * factor) for candidate in self.candidates)
-        gap, correction = (None if one is None else one * factor for one in (self.gap, self.correction))
-        return replace(self, candidates=candidates, gap=gap, correction=correction)
+        single = {key: getattr(self, key) for key in ("gap", "correction", "neighbours")}
+        scaled: dict[str, Any] = {key: None if one is None else one * factor for key, one in single.items()}
+        doubts = None if self.doubts is None else Doubts(*(one * factor for one in self.doubts))
+        curve = tuple(one * factor for one in self.curve)
+        return replace(self, candidates=candidates, doubts=doubts, curve=curve, **scaled)
 
     @property
     def rows_per_parameter(self) -> float | None:
@@ -134,6 +164,9 @@ class Diagnostics:
             "gap": _plain(self.gap),
             "correction": _plain(self.correction),
             "tail": _plain(self.tail),
+            "doubts": None if self.doubts is None else {k: _plain(v) for k, v in self.doubts._asdict().items()},
+            "curve": [_plain(value) for value in self.curve],
+            "neighbours": _plain(self.neighbours),
             "candidates": [c._asdict() | {"score": _plain(c.score)} for c in self.candidates],
             "messages": list(self.messages),
             "columns": [{"name": c.name, "argument": c.argument, "kind": c.kind, "why": c.why} for c in self.columns],
@@ -158,8 +191,10 @@ class Estimate(float):
         diagnostics: How it was measured.
         bound: ``"upper"`` or ``"lower"`` where the value bounds the truth in expectation, else ``None``.
         certificate: For entropies of a declared support, what ``certified_upper`` needs.
+        misfit: How far the truth may lie below and above the value because of what the densities have not learned, as
+            standard deviations; infinite on a side where the rows do not say.
 
-    Example:
+    Examples:
         >>> diagnostics = Diagnostics("knife", rows=4, folds=2)
         >>> estimate = Estimate(0.6931, 0.0112, "nats", "mutual information", np.ones(4), diagnostics)
         >>> estimate
@@ -181,6 +216,7 @@ class Estimate(float):
     diagnostics: Diagnostics
     bound: Bound = None
     certificate: Certificate | None = None
+    misfit: tuple[float, float] = (0.0, 0.0)
 
     def __new__(cls, value: float, *rest: Any, **named: Any) -> Self:
         """Make the number that it is."""
@@ -202,24 +238,39 @@ class Estimate(float):
             object.__setattr__(self, name, value)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        r"""Return the normal interval $\text{value} \pm z \cdot \text{stderr}$; NaN, NaN where the value is infinite.
+        r"""Return the interval in which the truth lies; NaN, NaN where the value is not finite.
 
-        It covers *sampling*: other rows would give another value, and about ``level`` of such intervals contain the
-        mean that the fitted densities have over all rows there could be, if the sample is large. It does not cover
-        *misfit*, how far those densities are from the truth. Misfit pushes an entropy up, so that the upper end still
-        holds; a mutual information it can push either way. The diagnostics tell how large it may be.
+        On either side it reaches $z \sqrt{\text{stderr}^2 + \text{misfit}^2}$ from the value. ``stderr`` covers
+        *sampling*: other rows would give another value. ``misfit`` covers what the densities have not learned, as far
+        as the rows show it: what the learning curve promises of more rows, what training rows have over held-out ones,
+        and what nearest neighbours see beyond. Held-out information is low and held-out entropy high, so one side
+        reaches further. It is infinite where the rows are too few to say. What leaves no trace in the rows (waves
+        finer than their distances) no interval holds. How often intervals held known truths is on record, see
+        ``docs/results/coverage.md``.
 
         Args:
             level: The probability, between 0 and 1.
 
-        Example:
+        Examples:
             >>> one = Estimate(1.0, 0.1, "nats", "entropy", np.ones(9), Diagnostics("knife", rows=9))
             >>> [round(end, 3) for end in one.interval(0.95)]
             [0.804, 1.196]
         """
         check_level(level)
         z = -NormalDist().inv_cdf((1 - level) / 2)
-        return self.value - z * self.stderr, self.value + z * self.stderr
+        below, above = (z * math.hypot(self.stderr, one) for one in self.misfit)
+        return self.value - below, self.value + above
+
+    @property
+    def reliability(self) -> Literal["good", "fair", "poor"]:
+        """How far the interval can be trusted, in one word.
+
+        ``"good"`` where chance is most of the interval, ``"fair"`` where misfit is, ``"poor"`` where there is no answer
+        or an end is open.
+        """
+        if not all(map(math.isfinite, (self.stderr, *self.misfit))):
+            return "poor"
+        return "good" if max(self.misfit) <= 2 * self.stderr else "fair"
 
     def certified_upper(self, level: float = 0.95) -> float:
         """Return a number that the entropy is below with probability ``level``, whatever the density: no large sample.
@@ -239,7 +290,7 @@ class Estimate(float):
     def to(self, unit: Unit) -> Self:
         """Return the same answer in ``"nats"`` or ``"bits"``: value, error, pointwise values, scores and gap.
 
-        Example:
+        Examples:
             >>> bit = Estimate(math.log(2), 0.0, "nats", "entropy", np.ones(1), Diagnostics("counts", rows=1))
             >>> float(bit.to("bits"))
             1.0
@@ -252,6 +303,7 @@ class Estimate(float):
             self,
             value=self.value * factor,
             stderr=self.stderr * factor,
+            misfit=(self.misfit[0] * factor, self.misfit[1] * factor),
             unit=unit,
             pointwise=self.pointwise * factor,
             diagnostics=self.diagnostics.scaled(factor),
@@ -265,9 +317,31 @@ class Estimate(float):
         """
         ends = {"interval": [_plain(end) for end in self.interval()], "level": 0.95}
         numbers = {"value": _plain(self.value), "stderr": _plain(self.stderr)} | ends
-        words = {"quantity": self.quantity, "unit": self.unit, "bound": self.bound}
+        words = {"quantity": self.quantity, "unit": self.unit, "bound": self.bound, "reliability": self.reliability}
         rows = {"pointwise": [_plain(value) for value in self.pointwise.tolist()]} if pointwise else {}
         return words | numbers | {"diagnostics": self.diagnostics.as_dict()} | rows
+
+    def to_json(self, *, pointwise: bool = False) -> str:
+        """``as_dict`` as JSON."""
+        return json.dumps(self.as_dict(pointwise=pointwise), allow_nan=False)
+
+    def to_pandas(self) -> Any:
+        """Return one row of a table as a pandas Series: what was measured, value, error, interval, method and rows.
+
+        Examples:
+            >>> import pandas as pd
+            >>> one = Estimate(1.0, 0.1, "nats", "entropy", np.ones(9), Diagnostics("knife", rows=9))
+            >>> pd.DataFrame([one.to_pandas(), one.to("bits").to_pandas()])[["value", "unit", "method", "rows"]]
+                  value  unit method  rows
+            0  1.000000  nats  knife     9
+            1  1.442695  bits  knife     9
+        """
+        import pandas as pd
+
+        told, (low, high) = self.diagnostics, self.interval()
+        numbers = {"value": self.value, "stderr": self.stderr, "low": low, "high": high, "unit": self.unit}
+        facts = {"bound": self.bound, "method": told.method, "rows": told.rows}
+        return pd.Series({"quantity": self.quantity} | numbers | facts)
 
     def __repr__(self) -> str:
         bound = () if self.bound is None else (f"{self.bound} bound",)
@@ -310,7 +384,12 @@ class Estimate(float):
         """What is shown below the value, as pairs of a name and a text."""
         told = self.diagnostics
         if math.isfinite(self.stderr):
-            yield "95 % interval", " to ".join(_digits(end, self.stderr)[0] for end in self.interval())
+            low, high = (_digits(end, self.stderr)[0] if math.isfinite(end) else "" for end in self.interval())
+            yield (
+                "95 % interval",
+                f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}",
+            )
+            yield "reliability", self.reliability
         if self.bound is not None:
             yield "bound", f"{self.bound}, in expectation"
         yield "method", told.method

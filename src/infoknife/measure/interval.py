@@ -6,13 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from infoknife.measure.crossfit import Measured, is_absurd
-from infoknife.measure.estimate import Bound, Candidate, ColumnKind, Diagnostics, Estimate, Unit
-from infoknife.measure.question import Question, Sample
+from infoknife.measure.estimate import Bound, Candidate, ColumnKind, Diagnostics, Doubts, Estimate, Unit
+from infoknife.measure.question import Question, View
 from infoknife.measure.table import Column, Table
 
-CORRECTION_ERROR = 0.1  # of the correction: how well it is known
+CORRECTION_ERROR = 0.1  # of the correction for what is learned by chance: how well it is known
+OTHER_WAY = 1 / 2  # of what a correction for what densities miss leaves open, that it may be too large
+Z_SCORE = 2.0  # standard errors by which a learning curve must rise
+RATES = 0.5, 0.7  # parts of a step of the learning curve that the next one may bring: n^-1 and n^-1/2
+OPEN, OPEN_SHARE = 0.2, 0.5  # misfit in nats, and as a part of the value, from which on the upper end is open
+MAX_COLUMNS = 32  # beyond which neither neighbours nor the learning curve show what densities miss
 MAX_GAP = 0.3  # nats between training and held-out rows that ask for more rows
 MIN_ROWS_PER_COLUMN = 5  # below which nothing of many columns can be learned
 MAX_LAG = 200  # rows apart that may still be alike
@@ -30,7 +36,7 @@ def unmeasured(value: float, unit: Unit, quantity: str, table: Table, why: str) 
 
     It has a standard error only if it is finite: that of one row in all of them.
     """
-    warnings.warn(why, MeasurementWarning, stacklevel=3)
+    warnings.warn(why, MeasurementWarning, stacklevel=4)  # that of the caller of `streamed`
     rows, stderr = table.measured_rows, 1 / table.measured_rows if math.isfinite(value) else math.nan
     told = Diagnostics("none", rows, messages=(why, *table.notes), columns=column_kinds(table))
     return Estimate(value, stderr, unit, quantity, np.full(rows, value), told)
@@ -53,7 +59,7 @@ def answer(
     unit: Unit,
     table: Table,
     *,
-    half: float,
+    share: float,
     limit: float = math.inf,
     bound: Bound = None,
 ) -> Estimate:
@@ -65,23 +71,33 @@ def answer(
         question: What was asked.
         unit: Of the answer.
         table: The columns.
-        half: The part of the gap that is added.
+        share: The part of the gap that is a correction, 1 or nothing.
         limit: What no information can exceed.
         bound: What the answer bounds.
     """
     signs = measured.terms.new_tensor([-1.0, 0.0] if question.reduced is None else [1.0, -1.0])
     pointwise, gap, means = (signs @ measured.terms).cpu(), float(signs @ measured.gap), measured.means @ signs
-    correction = half * gap
-    between = float(means.var() / len(means)) if len(means) > 1 else 0.0
-    squared = _squared_error(pointwise.numpy(), table.groups)
-    stderr = math.sqrt(squared + between + (CORRECTION_ERROR * correction) ** 2 + len(pointwise) ** -2)
+    is_information = question.reduced is not None
+    learned, missed = share * gap / 2, share * measured.flexible * gap / 2
+    further, learning = _learning(measured.curve, learned + missed) if is_information else (0.0, 0.0)
+    correction = learned + missed + further
+    sampling = math.sqrt(_squared_error(pointwise.numpy(), table.groups) + len(pointwise) ** -2)
+    folds = math.sqrt(float(means.var() / len(means))) if len(means) > 1 else 0.0
+    stderr = math.hypot(sampling, folds, CORRECTION_ERROR * learned)
     rows = _by_row(pointwise.numpy() + correction, table.kept)
     value = float(pointwise.mean()) + correction
     if question.reduced is not None and is_absurd(value, stderr, limit):
         return absurd(unit, question.quantity, table)
-    doubts = _doubts(question, gap, stderr, len(rows))
-    for words in doubts:
-        warnings.warn(words, MeasurementWarning, stacklevel=4)
+    neighbours = None if measured.neighbours is None else float(measured.neighbours.mean())
+    sign = 1.0 if is_information else -1.0
+    beyond = 0.0 if neighbours is None else max(0.0, sign * (neighbours - value))
+    doubts = Doubts(sampling, folds, CORRECTION_ERROR * abs(learned), abs(missed + further), learning, beyond)
+    biased = math.hypot(doubts.missed, doubts.learning, doubts.neighbours)
+    words = _open_end(question, value, stderr, gap, biased, len(rows)) if is_information else ""
+    misfit = (OTHER_WAY * doubts.missed, math.inf if words else biased) if is_information else (biased, 0.0)
+    messages = [*_messages(question, gap, stderr, len(rows)), *filter(None, [words])]
+    for words in messages:
+        warnings.warn(words, MeasurementWarning, stacklevel=5)
     diagnostics = Diagnostics(
         method=" + ".join(_names(measured.shares)),
         rows=len(rows),
@@ -91,10 +107,13 @@ def answer(
         gap=gap,
         correction=correction,
         tail=measured.tail,
-        messages=(*doubts, *table.notes),
+        messages=(*messages, *table.notes),
         columns=column_kinds(table),
+        doubts=doubts,
+        curve=() if measured.curve is None else tuple(measured.curve[0].tolist()),
+        neighbours=neighbours,
     )
-    return Estimate(value, stderr, "nats", question.quantity, rows, diagnostics, bound).to(unit)
+    return Estimate(value, stderr, "nats", question.quantity, rows, diagnostics, bound, misfit=misfit).to(unit)
 
 
 def _squared_error(pointwise: NDArray[np.float64], groups: NDArray[np.int64] | None) -> float:
@@ -119,15 +138,42 @@ def _names(shares: dict[str, float]) -> list[str]:
     return [name for i, (name, share) in enumerate(ordered) if i == 0 or share >= 0.1]
 
 
-def correction_share(sample: Sample) -> float:
-    """Return the part of the gap that is a correction: half, or nothing where most discrete values occur once.
+def correction_share(view: View) -> float:
+    """Return the part of the gap that is a correction: nothing for entropies, which are upper bounds, all for others.
 
-    Nothing can be learned from such values, and the gap tells how well they were learned by heart.
+    Where most discrete values occur once nothing can be learned, and the gap tells how well they were learned by heart.
     """
-    return 0.0 if 2 * max(sample.levels, default=0) > len(sample) else 0.5
+    is_unique = 2 * max(view.sample.levels, default=0) > len(view.sample)
+    return 0.0 if view.question.reduced is None or is_unique else 1.0
 
 
-def _doubts(question: Question, gap: float, stderr: float, rows: int) -> list[str]:
+def _learning(curve: Tensor | None, correction: float) -> tuple[float, float]:
+    r"""What a learning curve asks for beyond a correction, and what it leaves open, in nats.
+
+    What is missing from n rows falls like $n^{-\beta}$, so that each doubling brings the part $\rho = 2^{-\beta}$ of
+    what the one before has brought, and what is missing is $\rho / (1 - \rho)$ of the last step.
+    """
+    if curve is None:
+        return 0.0, 0.0
+    (first, second, third), (_, _, noise) = curve.tolist()
+    step, before = third - second, second - first
+    further = max(0.0, step - Z_SCORE * noise - max(correction, 0.0))
+    rate = min(max(step / before if before > 0 else 1.0, RATES[0]), RATES[1])
+    return further, max(0.0, step * rate / (1 - rate) - max(correction, 0.0) - further) / 2
+
+
+def _open_end(question: Question, value: float, stderr: float, gap: float, biased: float, rows: int) -> str:
+    """Say it where the rows do not show how much larger an information is."""
+    columns = len(question.columns.singles)
+    unknown = biased > max(OPEN_SHARE * value, OPEN) or columns > MAX_COLUMNS or gap > max(MAX_GAP, 8 * stderr)
+    if not unknown or value < 3 * stderr:
+        return ""
+    return (
+        f"at least {value - 2 * stderr:.3g} nats: {rows:,} rows are too few for {columns} columns to say how much more"
+    )
+
+
+def _messages(question: Question, gap: float, stderr: float, rows: int) -> list[str]:
     """What there is to worry about."""
     columns = len(question.columns.continuous)
     if rows < MIN_ROWS_PER_COLUMN * columns or abs(gap) > max(MAX_GAP, 8 * stderr):

@@ -46,7 +46,7 @@ class Kind:
 def find_kind(values: Floats) -> Kind:
     """Decide what a column of finite numbers (N,) is.
 
-    Example:
+    Examples:
         >>> rng = np.random.default_rng(0)
         >>> for x in (rng.normal(size=400), rng.integers(1, 6, 400), rng.normal(size=400).round(1)):
         ...     kind = find_kind(x.astype(float))
@@ -116,7 +116,7 @@ def pull_in_outliers(values: Floats) -> tuple[Floats, int]:
     A monotone map of a column leaves mutual information as it is, and entropy becomes that of the other rows. Few
     rows count as outliers, at most 1 % of them, so that a second group of rows is none.
 
-    Example:
+    Examples:
         >>> pulled, count = pull_in_outliers(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 1e6]))
         >>> pulled, count
         (array([1., 2., 3., 4., 5., 6.]), 1)

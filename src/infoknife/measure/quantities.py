@@ -10,18 +10,21 @@ import torch
 from infoknife.inputs import one_of
 from infoknife.measure.candidates.catalogue import EFFORTS, Effort, candidates
 from infoknife.measure.certificate import box, certify
-from infoknife.measure.columns import Missing
+from infoknife.measure.columns import Missing, read_argument
 from infoknife.measure.crossfit import Measured, Progress, measure, screen
 from infoknife.measure.estimate import UNITS, Bound, Estimate, Unit
 from infoknife.measure.interval import absurd, answer, correction_share, serial_note, unmeasured
+from infoknife.measure.large import streamed
 from infoknife.measure.question import View, seeded, views
 from infoknife.measure.relations import dependent_columns, deterministic, without_dependent
 from infoknife.measure.table import Column, Table, read_table
+from infoknife.measure.unmixing import with_unmixed
 
 Z_SCORE = 3.0  # standard errors that repetitions with other folds may differ by
 FEW_ROWS, REPEATS = 1000, 3  # of so few rows a measurement is repeated, and how often
 
 
+@streamed
 def entropy(
     x: Any,
     given: Any = None,
@@ -35,6 +38,7 @@ def entropy(
     groups: Any = None,
     blocks: int | None = None,
     weights: Any = None,
+    stderr: float | None = None,
     support: Any = None,
     progress: Progress | None = None,
 ) -> Estimate:
@@ -62,11 +66,12 @@ def entropy(
             measurements, patients, bootstrapped rows).
         blocks: The same for so many neighbouring rows, for series in time.
         weights: How much every row counts.
+        stderr: The standard error that is wanted: a first look says how many rows are enough, and no more are measured.
         support: Ends (low, high) of a box that x cannot leave, numbers or one for each column. With them
             ``Estimate.certified_upper`` gives a bound that holds for any finite sample.
         progress: Called with the part that is done and a few words.
 
-    Example:
+    Examples:
         >>> x = torch.randn(2000, 2, generator=torch.Generator().manual_seed(0))
         >>> estimate = entropy(x, effort="quick")
         >>> low, high = estimate.interval(0.99)
@@ -107,6 +112,7 @@ def entropy(
     return replace(estimate, certificate=certificate)
 
 
+@streamed
 def mutual_information(
     x: Any,
     y: Any,
@@ -121,13 +127,14 @@ def mutual_information(
     groups: Any = None,
     blocks: int | None = None,
     weights: Any = None,
+    stderr: float | None = None,
     progress: Progress | None = None,
 ) -> Estimate:
     r"""Measure how much x tells about y, alone or beyond what a third variable tells.
 
     $\hat I(X; Y \mid Z) = \frac1N \sum_n \log \hat q(y_n \mid x_n, z_n) - \log \hat q(y_n \mid z_n)$ (`eq:MI`) with
     densities that were fitted to other rows than the n-th. Such values lie below the truth by about as much as values
-    on training rows lie above; half the difference is added, and told as ``diagnostics.correction``. A difference of
+    on training rows lie above; what is added is told as ``diagnostics.correction``. A difference of
     entropies is neither an upper nor a lower bound. The answer does not depend on the units of single columns.
 
     Args:
@@ -148,9 +155,10 @@ def mutual_information(
             measurements, patients, bootstrapped rows).
         blocks: The same for so many neighbouring rows, for series in time.
         weights: How much every row counts.
+        stderr: The standard error that is wanted: a first look says how many rows are enough, and no more are measured.
         progress: Called with the part that is done and a few words.
 
-    Example:
+    Examples:
         >>> x, noise = torch.randn(2, 2000, generator=torch.Generator().manual_seed(1))
         >>> estimate = mutual_information(x, x + noise, effort="quick")
         >>> low, high = estimate.interval(0.99)
@@ -159,6 +167,11 @@ def mutual_information(
     """
     _check_options(unit, method, effort)
     rows = {"missing": missing, "groups": groups, "blocks": blocks, "weights": weights}
+    constant = [name for name, value in (("x", x), ("y", y)) if _is_constant(value, name)]
+    if len(constant) == 1:
+        table = read_table({"x": x, "y": y, constant[0]: None}, main="y", **rows)
+        nothing = f"{constant[0]} is constant in every row, and tells nothing"
+        return unmeasured(0.0, unit, "mutual information", table, nothing)
     table = read_table({"x": x, "y": y, "given": given}, main="y", discrete=discrete, **rows)
     first, second, known = table.of("x"), table.of("y"), table.of("given")
     quantity = "conditional mutual information" if known else "mutual information"
@@ -180,6 +193,7 @@ def mutual_information(
     return _measured(table, ask, method, effort, seed, progress or _silent, unit=unit, limit=limit)
 
 
+@streamed
 def total_correlation(
     x: Any,
     *,
@@ -192,6 +206,7 @@ def total_correlation(
     groups: Any = None,
     blocks: int | None = None,
     weights: Any = None,
+    stderr: float | None = None,
     progress: Progress | None = None,
 ) -> Estimate:
     r"""Measure how much the columns of x tell about each other: $\sum_j h(X_j) - h(X)$.
@@ -209,9 +224,10 @@ def total_correlation(
         groups: As in ``entropy``.
         blocks: As in ``entropy``.
         weights: As in ``entropy``.
+        stderr: The standard error that is wanted: a first look says how many rows are enough, and no more are measured.
         progress: Called with the part that is done and a few words.
 
-    Example:
+    Examples:
         >>> x = torch.randn(2000, 3, generator=torch.Generator().manual_seed(0))
         >>> abs(total_correlation(x, effort="quick")) < 0.02
         True
@@ -263,7 +279,7 @@ def normalized_mutual_information(
         seed: Of everything random, 0 by default.
         progress: Called with the part that is done and a few words.
 
-    Example:
+    Examples:
         >>> normalized_mutual_information(["a", "b"] * 50, [0, 1] * 50, by="target", effort="quick").value > 0.95
         True
     """
@@ -277,11 +293,18 @@ def normalized_mutual_information(
     information = mutual_information(x, y, discrete=discrete, progress=progress, **options)
     spread = information.stderr if math.isfinite(information.stderr) else 0.0
     low, high = (scale(information.value + side * spread) for side in (-1, 1))
+    ends = [
+        side * (scale(information.value + side * one) - scale(information.value))
+        for side, one in zip((-1, 1), information.misfit, strict=True)
+    ]
     return replace(
         information,
         value=scale(information.value),
         stderr=(high - low) / 2,
-        diagnostics=replace(information.diagnostics, gap=None, correction=None, candidates=()),
+        misfit=(ends[0], ends[1]),
+        diagnostics=replace(
+            information.diagnostics, gap=None, correction=None, candidates=(), doubts=None, curve=(), neighbours=None
+        ),
         unit="ratio",
         quantity="normalised mutual information",
     )
@@ -323,13 +346,12 @@ def _measured(
     scores: list[dict[str, float]] = []
     for i in range(times):
         dither, choice, folds = (_derived(generator) for _ in range(3))  # one does not depend on what another draws
-        asked = ask(dither)
-        half = 0.0 if asked[0].question.reduced is None else correction_share(asked[0].sample)
+        asked = with_unmixed(ask(dither))
         screened = screen(asked, candidates(method, effort), choice, _part(on_progress, i / times, 0.4 / times))
         some = any(one.candidate.is_network for one in screened.tried)
         count = min(EFFORTS[effort].network_folds if some else EFFORTS[effort].folds, table.independent_rows)
         progress = _part(on_progress, (i + 0.4) / times, 0.6 / times)
-        run = measure(asked, screened, count, folds, progress, limit=limit, half=half)
+        run = measure(asked, screened, count, folds, progress, limit=limit, named=method != "auto")
         scores.append(screened.scores)
         runs += [] if run is None else [run]
     on_progress(1.0, "done")
@@ -339,7 +361,8 @@ def _measured(
     names = dict.fromkeys(name for score in scores for name in score)
     every = {name: [score[name] for score in scores if name in score] for name in names}
     mean = {name: sum(several) / len(several) for name, several in every.items()}
-    return answer(Measured.average(_agreeing(runs)), mean, question, unit, table, half=half, limit=limit, bound=bound)
+    share = correction_share(asked[0])
+    return answer(Measured.average(_agreeing(runs)), mean, question, unit, table, share=share, limit=limit, bound=bound)
 
 
 def _agreeing(runs: Sequence[Measured]) -> list[Measured]:
@@ -368,6 +391,12 @@ def _part(on_progress: Progress, start: float, width: float) -> Progress:
 
 def _silent(part: float, words: str) -> None:
     """Tell nobody."""
+
+
+def _is_constant(value: Any, argument: str) -> bool:
+    """Whether all columns of an argument have one value each, in all of two rows or more."""
+    columns = read_argument(value, argument)
+    return all(len(one) > 1 and not one.missing.any() and bool((one.data == one.data[0]).all()) for one in columns)
 
 
 def _unknown(table: Table, positions: Sequence[int], known: Sequence[int]) -> tuple[tuple[int, ...], str]:

@@ -46,7 +46,7 @@ def union(parts: Iterable[Part]) -> Part:
 class Question(NamedTuple):
     r"""What is asked about the rows: the mean of $\log q(t \mid c) - \log q(t \mid r)$, or of $-\log q(t \mid c)$.
 
-    Args:
+    Attributes:
         quantity: Its name, one of ``estimate.QUANTITIES``.
         target: The columns t whose density is modelled.
         condition: The columns c that it is conditioned on in full.
@@ -135,7 +135,7 @@ class Sample:
     def parts(self, count: int, generator: torch.Generator) -> list[Tensor]:
         """Divide the rows at random into parts that are as equal as can be: the row numbers of each.
 
-        Example:
+        Examples:
             >>> sample = Sample(torch.zeros(10, 1), torch.zeros(10, 0).long(), ())
             >>> [len(part) for part in sample.parts(3, torch.Generator().manual_seed(0))]
             [4, 3, 3]

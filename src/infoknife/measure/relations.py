@@ -19,7 +19,7 @@ NEIGHBOURS = (1, 2, 3, 4, 5, 6)  # on either side that a curve is drawn through
 def dependent_columns(table: Table, positions: Sequence[int]) -> str | None:
     """Say it if continuous columns are linearly dependent: the differential entropy is minus infinity then.
 
-    Example:
+    Examples:
         >>> from infoknife.measure.table import read_table
         >>> rows = np.random.default_rng(0).normal(size=(50, 2))
         >>> table = read_table({"x": np.c_[rows, rows.sum(1)]}, main="x")
@@ -73,7 +73,7 @@ def deterministic(table: Table, x: Sequence[int], y: Sequence[int]) -> str | Non
         x: Positions of one side.
         y: Of the other.
 
-    Example:
+    Examples:
         >>> from infoknife.measure.table import read_table
         >>> rows = np.random.default_rng(0).normal(size=200)
         >>> table = read_table({"x": rows, "y": np.exp(rows)}, main="y")

@@ -10,9 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from infoknife.files import RawColumn
 from infoknife.inputs import check_count
-from infoknife.measure.columns import MIN_ROWS, Missing, Values, discard_missing, read_argument
-from infoknife.measure.kinds import Kind, KindName, find_kind, merge_rounding, pull_in_outliers
+from infoknife.measure.columns import MIN_ROWS, Missing, discard_missing, read_argument
+from infoknife.measure.kinds import KindName, find_kind, merge_rounding, pull_in_outliers
 
 REPEATED_ROWS = 0.01  # of the rows: so many copies are no accident
 MAX_COPIES = 4  # rows that weights may make of one on average
@@ -154,19 +155,24 @@ def read_table(
         weights: How much every row counts (N,).
         min_rows: The least number of rows.
 
-    Example:
+    Examples:
         >>> x = {"age": [31, 45, 52] * 4, "pay": np.arange(12) / 7}
         >>> table = read_table({"x": x, "y": ["a", "b"] * 6}, main="y")
         >>> [(column.name, column.kind) for column in table.columns]
         [('age', 'discrete'), ('pay', 'continuous'), ('y', 'discrete')]
     """
     brought = [one for name, value in arguments.items() if value is not None for one in read_argument(value, name)]
-    rows = _check_aligned(brought)
+    rows, first = len(brought[0]), brought[0].argument
+    for one in brought:
+        if len(one) != rows:
+            raise ValueError(
+                f"{one.argument} has {len(one)} rows; expected {rows}, as many as {first}: one row per sample in each"
+            )
     declared = _declared(discrete, brought, main)
     left, there, notes = discard_missing(brought, missing)
     if there.sum() < max(min_rows, 1):
         of = f" without missing values, of {rows}" if there.sum() < rows else ""
-        name = brought[0].argument if "[" in brought[0].name else brought[0].name
+        name = first if "[" in brought[0].name else brought[0].name
         raise ValueError(
             f"{name} has {there.sum() or 'no'} rows{of}; expected at least {max(min_rows, 1)}. Collect more samples"
         )
@@ -177,60 +183,48 @@ def read_table(
         left, kept = [one.rows(index) for one in left], kept[index]
         together = index if together is None else together[index]
     checked = [_checked(one, declared.get(i)) for i, one in enumerate(left)]
-    first, place, counts = _distinct_rows(left)
     columns = [column for column, _ in checked]
-    are_copies = weights is None and _are_copies(columns, first, counts)
+    distinct, place, counts = _distinct_rows(left)
+    are_copies = weights is None and _are_copies(columns, distinct, counts)
     if are_copies:
-        columns = [_without_copies(column, first) for column in columns]
+        columns = [_without_copies(column, distinct) for column in columns]
+        together = place if together is None else together
     notes += [words for one, (_, far) in zip(left, checked, strict=True) for words in (one.note, far) if words]
     notes += [words for column in columns if (words := _fill_value(column))]
     if are_copies:
         notes.append(
-            f"{1 - len(first) / len(kept):.0%} of the rows repeat earlier ones in all columns. Copies are kept "
+            f"{1 - len(distinct) / len(kept):.0%} of the rows repeat earlier ones in all columns. Copies are kept "
             f"together when rows are divided; measure every row once, or set groups for repeated measurements"
         )
-        together = place if together is None else together
     device = next((value.device for value in arguments.values() if isinstance(value, Tensor)), None)
-    return Table(tuple(columns), kept, rows, together, first, tuple(notes), device)
+    return Table(tuple(columns), kept, rows, together, distinct, tuple(notes), device)
 
 
-def _check_aligned(columns: Sequence[Values]) -> int:
-    first = columns[0]
-    for one in columns:
-        if len(one) != len(first):
-            raise ValueError(
-                f"{one.argument} has {len(one)} rows; expected {len(first)}, as many as {first.argument}: one row per "
-                f"sample in each"
-            )
-    return len(first)
-
-
-def _declared(discrete: Any, columns: Sequence[Values], main: str) -> dict[int, bool]:
+def _declared(discrete: Any, columns: Sequence[RawColumn], main: str) -> dict[int, bool]:
     """Whether columns are discrete, by position, of those that are declared."""
     if discrete is None:
         return {}
     if isinstance(discrete, (bool, np.bool_)):
-        return {i: bool(discrete) for i, one in enumerate(columns) if one.argument == main}
-    if isinstance(discrete, Mapping):
-        found: dict[int, bool] = {}
-        for key, value in discrete.items():
-            if isinstance(value, (bool, np.bool_)):
-                found |= dict.fromkeys(_named(key, columns, main), bool(value))
-            elif value is not None:
-                inside = _named(key, columns, main)
-                keys = [value] if isinstance(value, (str, Integral)) else list(value)
-                found |= {i: True for one in keys for i in _named(one, columns, str(key)) if i in inside}
-        return found
-    if not isinstance(discrete, (str, Integral)) and not hasattr(discrete, "__iter__"):
+        discrete = {main: bool(discrete)}
+    elif isinstance(discrete, (str, Integral)):
+        discrete = [discrete]
+    elif not hasattr(discrete, "__iter__"):
         raise TypeError(
             f"discrete is a {type(discrete).__name__}; expected None, True, False, names of columns or arguments, or a "
             f"dictionary such as {{{columns[0].name!r}: False}}"
         )
-    keys = [discrete] if isinstance(discrete, (str, Integral)) else list(discrete)
-    return {i: True for key in keys for i in _named(key, columns, main)}
+    pairs = discrete.items() if isinstance(discrete, Mapping) else ((key, True) for key in discrete)
+    found: dict[int, bool] = {}
+    for key, value in pairs:
+        if isinstance(value, (bool, np.bool_)):
+            found |= dict.fromkeys(_named(key, columns, main), bool(value))
+        elif value is not None:  # columns of an argument
+            keys = [value] if isinstance(value, (str, Integral)) else value
+            found |= {i: True for one in keys for i in _named(one, columns, str(key)) if columns[i].argument == key}
+    return found
 
 
-def _named(key: Any, columns: Sequence[Values], main: str) -> list[int]:
+def _named(key: Any, columns: Sequence[RawColumn], main: str) -> list[int]:
     """The positions of the columns that a key names: a column, an argument, or a position in the main argument."""
     if isinstance(key, (bool, np.bool_)) or not isinstance(key, (str, Integral)):
         raise TypeError(
@@ -239,9 +233,9 @@ def _named(key: Any, columns: Sequence[Values], main: str) -> list[int]:
         )
     found = [i for i, one in enumerate(columns) if key == one.argument]
     found = found or [i for i, one in enumerate(columns) if str(key) == one.name]
-    if not found and isinstance(key, Integral):
-        own = [i for i, one in enumerate(columns) if one.argument == main]
-        found = [own[int(key)]] if -len(own) <= int(key) < len(own) else []
+    own = [i for i, one in enumerate(columns) if one.argument == main]
+    if not found and isinstance(key, Integral) and -len(own) <= int(key) < len(own):
+        found = [own[int(key)]]
     if not found:
         names = ", ".join(dict.fromkeys([*(one.argument for one in columns), *(one.name for one in columns)]))
         raise ValueError(f"discrete has {key!r}; expected names of columns or arguments: {names}, or positions from 0")
@@ -290,7 +284,7 @@ def _copies(weights: Any, rows: int, there: NDArray[np.bool_]) -> NDArray[np.int
     return np.repeat(np.arange(len(w)), np.diff(ends, prepend=0))
 
 
-def _distinct_rows(columns: Sequence[Values]) -> tuple[NDArray[np.int64], ...]:
+def _distinct_rows(columns: Sequence[RawColumn]) -> tuple[NDArray[np.int64], ...]:
     """The row numbers of rows that differ in some column, for every row which of them it is, and how often they are."""
     place = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
@@ -311,7 +305,7 @@ def _codes(data: NDArray[Any]) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
     return np.fromiter(map(place.__getitem__, data), np.int64, len(data)), tuple(labels)
 
 
-def _checked(column: Values, discrete: bool | None) -> tuple[Column, str]:
+def _checked(column: RawColumn, discrete: bool | None) -> tuple[Column, str]:
     """A column with its kind, and what was done about outliers."""
     if bool((column.data == column.data[0]).all()):
         raise ValueError(
@@ -324,22 +318,33 @@ def _checked(column: Values, discrete: bool | None) -> tuple[Column, str]:
     merged = merge_rounding(column.data.astype(np.float64), epsilon)
     values, count = pull_in_outliers(merged) if len(merged) >= MIN_ROWS else (merged, 0)
     kind = find_kind(values)
-    if discrete is False and kind.few:
-        kind = Kind("rounded", kind.why, kind.step)
-    made = Column(
-        column.name, column.argument, kind.name, kind.why, values, epsilon, kind.step, is_declared=discrete is not None
-    )
-    if kind.few:
+    name: KindName = "rounded" if discrete is False and kind.few else kind.name
+    codes: NDArray[np.int64] | None = None
+    labels: tuple[Any, ...] = ()
+    if kind.few and name == kind.name:
         codes, labels = _codes(column.data if count == 0 else values)
-        made = replace(made, codes=codes, labels=labels)
-    if kind.atoms:
+    elif kind.atoms:
         place = np.searchsorted(kind.atoms, values).clip(max=len(kind.atoms) - 1)
-        is_atom = np.asarray(kind.atoms)[place] == values
-        made = replace(made, codes=np.where(is_atom, place + 1, 0), labels=("other", *kind.atoms))
+        codes = np.where(np.asarray(kind.atoms)[place] == values, place + 1, 0)
+        labels = ("other", *kind.atoms)
+    made = Column(
+        *(column.name, column.argument, name, kind.why, values, epsilon, kind.step, codes, labels),
+        is_declared=discrete is not None,
+    )
     return made, _outliers(column.name, merged, count)
 
 
-def _labelled(column: Values, discrete: bool | None) -> Column:
+def _outliers(name: str, values: NDArray[np.float64], count: int) -> str:
+    if count == 0:
+        return ""
+    far = values[np.abs(values - np.median(values)).argmax()]
+    return (
+        f"{name}: {'1 value lies' if count == 1 else f'{count} values lie'} far from all others, such as {far:.4g}; "
+        f"counted as if next to them. If that stands for a missing value, leave out such rows"
+    )
+
+
+def _labelled(column: RawColumn, discrete: bool | None) -> Column:
     """A column of labels: strings, booleans, categories, or what is declared discrete."""
     codes, labels = _codes(column.data)
     if discrete is False:
@@ -359,16 +364,6 @@ def _labelled(column: Values, discrete: bool | None) -> Column:
         labels=labels,
         is_ordered=False,
         is_declared=discrete is not None,
-    )
-
-
-def _outliers(name: str, values: NDArray[np.float64], count: int) -> str:
-    if count == 0:
-        return ""
-    far = values[np.abs(values - np.median(values)).argmax()]
-    return (
-        f"{name}: {'1 value lies' if count == 1 else f'{count} values lie'} far from all others, such as {far:.4g}; "
-        f"counted as if next to them. If that stands for a missing value, leave out such rows"
     )
 
 

@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
-from infoknife.pictures.style import FAINT, INK, LINE, Colour, Figure, laid_out, literal, new_figure
+from infoknife.pictures.style import FAINT, INK, LINE, Axes, Colour, Figure, clean, laid_out, literal, new_figure
 
-Axes = Any  # matplotlib's, which is an extra
 Numbers = Sequence[float | None]
 
 TRUTH, PUBLISHED = INK, Colour("#4a5563", "#aab4c0")
@@ -14,10 +13,31 @@ BLUE, ORANGE = Colour("#1f6fb2", "#6db3f2"), Colour("#d95f02", "#ffa552")
 REFERENCES = ("truth", "published", "dashed", "faint", "dots")  # styles of what is compared with, last in a legend
 
 
+@runtime_checkable
+class Picture(Protocol):
+    """What a page can show; a named tuple with a name in the page and a title."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the page."""
+
+    @property
+    def title(self) -> str:
+        """What it shows, also for those who cannot see it."""
+
+    def colours(self) -> Iterable[Colour]:
+        """All colours that it needs."""
+
+    def draw(self) -> Figure:
+        """Draw it."""
+
+    def _replace(self, *, name: str) -> Self: ...
+
+
 class Series(NamedTuple):
     """One curve.
 
-    Args:
+    Attributes:
         label: Its entry in the legend, which several may share.
         colour: Its colour.
         style: One of ``STYLES``.
@@ -108,6 +128,60 @@ class Confusion(NamedTuple):
         return laid_out(figure)
 
 
+class Bar(NamedTuple):
+    """One bar: its name, how long it is, and the standard error of that; a group is drawn in one colour."""
+
+    name: str
+    value: float
+    stderr: float = 0.0
+    group: str = ""
+
+
+class Bars(NamedTuple):
+    """Bars from 0 to the right, with two standard errors and their values, and lines across them.
+
+    Attributes:
+        name: Its name in a page.
+        title: What it shows.
+        bars: From top to bottom.
+        marks: Where lines stand, with what they mean.
+        top: Where the axis ends.
+        form: How values are written.
+    """
+
+    name: str
+    title: str
+    bars: tuple[Bar, ...]
+    marks: tuple[tuple[str, float], ...] = ()
+    top: float = 1.0
+    form: str = "{:.1%}"
+
+    def colours(self) -> Iterator[Colour]:
+        """All colours that it needs."""
+        yield from (BLUE, ORANGE)
+
+    def draw(self) -> Figure:
+        """Draw it."""
+        figure = new_figure((4.8, 0.7 + 0.3 * len(self.bars) + 0.25 * len(self.marks)))
+        axes, groups = figure.subplots(), list(dict.fromkeys(bar.group for bar in self.bars))
+        for y, bar in enumerate(self.bars):
+            colour = (BLUE, ORANGE)[groups.index(bar.group) % 2].light
+            axes.barh(y, min(bar.value, self.top), height=0.62, color=colour, alpha=0.75)
+            if bar.stderr:
+                axes.errorbar(bar.value, y, xerr=2 * bar.stderr, color=INK.light, linewidth=1.2)
+            written = self.form.format(bar.value)
+            axes.text(1.02, y, written, transform=axes.get_yaxis_transform(), va="center", color=INK.light)
+        for (words, at), dashes in zip(self.marks, ("--", ":", "-."), strict=False):
+            label = f"{literal(words)} {self.form.format(at)}"
+            axes.axvline(at, color=INK.light, linewidth=1.2, linestyle=dashes, label=label)
+        clean(axes)
+        axes.set_yticks(range(len(self.bars)), [literal(bar.name, 40) for bar in self.bars])
+        axes.set(xlim=(0, self.top), ylim=(len(self.bars) - 0.5, -0.5))
+        if self.marks:
+            figure.legend(loc="outside lower center", ncols=1, frameon=False, fontsize=8)
+        return laid_out(figure)
+
+
 STYLES: dict[str, dict[str, Any]] = {
     "line": {"linewidth": 1.3},
     "points": {"linewidth": 1.2, "markersize": 4},
@@ -125,7 +199,7 @@ STYLES: dict[str, dict[str, Any]] = {
 def settled(series: Iterable[Series]) -> tuple[float, float]:
     """A range that shows where curves settle, not where they start from.
 
-    Example:
+    Examples:
         >>> settled([Series("a", INK, "line", range(24), [100.0, 100.0, *[0.0] * 21, 1.0])])
         (-0.06, 1.06)
     """
@@ -143,12 +217,8 @@ def _paint(axes: Axes, panel: Panel) -> None:
     axes.set_yscale("log" if panel.log_y else "linear")
     if panel.y_range:
         axes.set_ylim(panel.y_range)
-    axes.set_title(literal(panel.title, 40), fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(FAINT.light)
-    axes.tick_params(labelsize=8, color=FAINT.light, which="both")
+    clean(axes, literal(panel.title, 40), x=axes.get_xlabel(), y=axes.get_ylabel())
     axes.grid(color=LINE.light, linewidth=0.6)
-    axes.set_axisbelow(True)
     _tick(axes.xaxis, panel.log_x, axes.get_xlim(), 5)
     _tick(axes.yaxis, panel.log_y, axes.get_ylim(), 6)
 

@@ -16,15 +16,17 @@ from numpy.typing import NDArray
 
 from infoknife.atomic import written_whole
 from infoknife.files import printable
+from infoknife.pictures import charts, style
+from infoknife.pictures.style import Axes, Figure, clean, literal, new_figure
 
-Axes = Any  # those of matplotlib
-Figure = Any
 Estimate = Any  # of ``infoknife.measure``, and its columns
 Column = Any
 Numbers = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-BLUE, ORANGE, FAINT, INK, EMPTY = "#2f6690", "#d1603d", "#9aa5b1", "#1f2933", "#e4e7eb"
+BLUE, ORANGE, FAINT, INK, EMPTY = (
+    one.light for one in (charts.BLUE, charts.ORANGE, style.FAINT, style.INK, style.LINE)
+)
 VALUES = "viridis"  # for numbers: even steps of lightness, with any kind of colour vision
 MAX_MARGINALS = 6  # columns with a panel of their own
 MAX_LABELS = 10  # of a discrete column, with a bar or a line of their own
@@ -44,7 +46,7 @@ def portrait(title: str, estimate: Estimate, measured: Sequence[Column]) -> Figu
     """
     columns = list({column.name: column for column in measured}.values())
     first, second = _panels(estimate, measured), columns[:MAX_MARGINALS]
-    figure = canvas(12.6, 6.8, title)
+    figure = new_figure((12.6, 6.8), title)
     above, below = figure.subfigures(2, 1, height_ratios=(1.4, 1))
     for axes, draw in zip(_row(above, len(first)), first, strict=True):
         draw(axes)
@@ -61,9 +63,9 @@ def heat_map(title: str, names: Sequence[str], values: Numbers, stderrs: Numbers
 
     count = len(names)
     side = max(0.55 * count, 2.4) if count <= MAX_WRITTEN else max(0.3 * count, 8.0)
-    shown = [fitting(name, 24) for name in names]
+    shown = [literal(name, 24) for name in names]
     longest = max(map(len, shown))
-    figure = canvas(max(side + 1.6 + 0.075 * longest, 6.0), side + 0.9 + 0.075 * longest, title)
+    figure = new_figure((max(side + 1.6 + 0.075 * longest, 6.0), side + 0.9 + 0.075 * longest), title)
     axes = figure.subplots()
     colours = colormaps[VALUES].with_extremes(bad=EMPTY, over="#fde725")
     top = max(float(values[np.isfinite(values)].max(initial=0.0)), MIN_TOP)
@@ -100,56 +102,10 @@ def _colorbar(axes: Axes, painted: Any, unit: str, **style: Any) -> Any:
     return bar
 
 
-# the look of all of them
-
-
-def canvas(width: float, height: float, title: str) -> Figure:
-    """A white figure, in inches."""
-    from matplotlib.figure import Figure as Canvas
-
-    figure = Canvas(figsize=(width, height), dpi=150, facecolor="white")
-    figure.set_layout_engine("constrained", w_pad=0.1, h_pad=0.1, hspace=0.05, wspace=0.05)
-    figure.suptitle(fitting(title, round(8 * width)), color=INK, fontsize=12)
-    return figure
-
-
-def clean(axes: Axes, title: str = "", **labels: str) -> None:
-    """Leave the frame away, and write titles and labels small."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(FAINT)
-    axes.tick_params(colors=INK, labelsize=8)
-    axes.set_axisbelow(True)
-    axes.set_title(title, color=INK, fontsize=10)
-    axes.set_xlabel(labels.get("x", ""), color=INK, fontsize=9)
-    axes.set_ylabel(labels.get("y", ""), color=INK, fontsize=9)
-
-
-def fitting(name: object, longest: int = 18) -> str:
-    """Return a name without its middle where it is too long, in one line, and in which a dollar is a dollar.
-
-    Example:
-        >>> fitting("income in $"), fitting("the number of days without rain")
-        ('income in \\\\$', 'the numb…hout rain')
-    """
-    text = " ".join(str(name).split())
-    return shortened(text, longest).replace("$", r"\$")
-
-
-def shortened(text: str, longest: int) -> str:
-    """Leave out the middle of a text that is too long: its ends tell it from others.
-
-    Example:
-        >>> shortened("gene_expression_01", 10), shortened("gene", 10)
-        ('gene…on_01', 'gene')
-    """
-    keep = longest - 1
-    return text if len(text) <= longest else f"{text[: keep // 2]}…{text[len(text) - (keep + 1) // 2 :]}"
-
-
 def written(value: float, digits: int = 3) -> str:
     """Return a number with so many decimals, and zero without a sign.
 
-    Example:
+    Examples:
         >>> written(-0.0001), written(0.6931)
         ('0.000', '0.693')
     """
@@ -207,6 +163,8 @@ def _pointwise(axes: Axes, estimate: Estimate, is_information: bool) -> None:
     at, start, end = (written(number) for number in (estimate.value, low, high))
     clean(axes, f"pointwise {name}\nline: estimate {at}; band: 95 %, {start} to {end}", **labels)
     _histogram(axes, estimate.pointwise)
+    ends = estimate.pointwise.min(), estimate.pointwise.max()  # where the interval is open
+    low, high = (one if math.isfinite(one) else end for one, end in zip((low, high), ends, strict=True))
     axes.axvspan(low, high, color=ORANGE, alpha=0.3, linewidth=0)
     axes.axvline(estimate.value, color=ORANGE, linewidth=1.6)
     axes.locator_params(axis="x", nbins=5)
@@ -235,7 +193,7 @@ def _histogram(axes: Axes, values: Numbers, step: float | None = None) -> None:
 
 
 def _marginal(axes: Axes, column: Column, ticks: int) -> None:
-    clean(axes, fitting(column.name, 17))
+    clean(axes, literal(column.name, 17))
     if not _has_labels(column):
         _histogram(axes, column.values, column.step)
         axes.locator_params(axis="x", nbins=ticks)
@@ -254,7 +212,7 @@ def _marginal(axes: Axes, column: Column, ticks: int) -> None:
 def _common(column: Column) -> tuple[Rows, list[str]]:
     """The codes of a discrete column with its rare labels as one, and what they stand for."""
     assert column.codes is not None
-    codes, names = column.codes, [fitting(printable(_label(label)), 14) for label in column.labels]
+    codes, names = column.codes, [literal(printable(_label(label)), 14) for label in column.labels]
     if len(names) <= MAX_LABELS:
         return codes, names
     order = np.argsort(-np.bincount(codes), kind="stable")
@@ -279,7 +237,7 @@ def _label_lines(axes: Axes, names: list[str]) -> None:
 def _together(axes: Axes, estimate: Estimate, pair: tuple[Column, Column]) -> None:
     across, up = sorted(pair, key=_has_labels)  # labels stand on the left
     rows = np.random.default_rng(0).permutation(len(across.values))[:MAX_POINTS]
-    clean(axes, "rows by pointwise value", x=fitting(across.name, 30), y=fitting(up.name, 30))
+    clean(axes, "rows by pointwise value", x=literal(across.name, 30), y=literal(up.name, 30))
     values = estimate.pointwise
     draw = _bubbles if _has_labels(across) else _dots
     painted = draw(axes, across, up, values, rows)
@@ -336,6 +294,6 @@ def _candidates(axes: Axes, estimate: Estimate) -> None:
     others = [one.name for one in estimate.diagnostics.candidates if one.weight > 0 and not math.isfinite(one.score)]
     chosen = "".join(f"\nthe answer is from {name} features" for name in others)
     clean(axes, f"densities that were tried{chosen}", x=f"held-out −log p above the best, {estimate.unit}")
-    _label_lines(axes, [fitting(candidate.name, 24) for candidate in found])
+    _label_lines(axes, [literal(candidate.name, 24) for candidate in found])
     axes.set_xlim(0, 1.7 * longest)  # room for the numbers
     axes.locator_params(axis="x", nbins=4)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
-from infoknife.pictures.charts import Chart, Confusion
+from infoknife.pictures.charts import Picture
 from infoknife.pictures.style import BASICS, Colour, markup, styled, svg, variables
 from infoknife.pictures.tables import Table
 
@@ -16,6 +16,12 @@ class Heading(NamedTuple):
     """A heading inside a section."""
 
     text: str
+
+
+class Items(NamedTuple):
+    """A list of sentences."""
+
+    texts: tuple[str, ...]
 
 
 class Badge(NamedTuple):
@@ -41,14 +47,13 @@ class Fold(NamedTuple):
     blocks: "tuple[Block, ...]"
 
 
-Picture = Chart | Confusion
-Block = Heading | Table | Chart | Confusion | Badges | Fold
+Block = Heading | Items | Table | Picture | Badges | Fold
 
 
 class Section(NamedTuple):
     """A part of a page with a link at its top.
 
-    Args:
+    Attributes:
         name: Of the link.
         short: Its text.
         title: The heading, after the short one.
@@ -72,7 +77,7 @@ def flat(blocks: Iterable[Block]) -> Iterator[Block]:
 def slug(name: str) -> str:
     """A name for a file or an element, whatever it is made from.
 
-    Example:
+    Examples:
         >>> slug("../fig 3")
         '..-fig-3'
     """
@@ -104,29 +109,19 @@ def page(
     """
     from jinja2 import Environment, PackageLoader
 
-    pictures = [block for section in sections for block in flat(section.blocks) if isinstance(block, Picture)]
-    sheet = _sheet(colour for picture in pictures for colour in picture.colours())
+    shown = [block for section in sections for block in flat(section.blocks)]
+    sheet = _sheet(colour for block in shown if isinstance(block, Picture) for colour in block.colours())
     environment = Environment(
         loader=PackageLoader("infoknife.pictures", ""), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.tests |= {name: _is(kind) for name, kind in _KINDS.items()}
-    environment.filters |= {"drawn": draw, "slug": slug}
+    environment.filters |= {"drawn": draw, "slug": slug, "kind": _kind}
     template = environment.get_template("page.html")
     digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
     return template.render(title=title, lead=lead, sections=sections, links=links, sheet=sheet, digest=digest) + "\n"
 
 
-_KINDS: dict[str, type | tuple[type, ...]] = {
-    "heading": Heading,
-    "table": Table,
-    "picture": (Chart, Confusion),
-    "judgements": Badges,
-    "fold": Fold,
-}
-
-
-def _is(kind: type | tuple[type, ...]) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, kind)
+def _kind(block: Block) -> str:
+    return "picture" if isinstance(block, Picture) else type(block).__name__.lower()
 
 
 def _sheet(colours: Iterable[Colour]) -> str:

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 Figure = Any  # matplotlib's, which is an extra
+Axes = Any
 
 XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
+NARROW = 5.0  # inches: what fits a small screen without scrolling
 NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
@@ -28,12 +30,14 @@ GROUND = Colour("#ffffff", "#1c222a")
 BASICS = (INK, SOFT, FAINT, LINE, GROUND)
 
 
-def new_figure(size: tuple[float, float]) -> Figure:
+def new_figure(size: tuple[float, float], title: str = "") -> Figure:
     """Make an empty figure of so many inches."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=size, facecolor=GROUND.light)
+    figure = Figure(figsize=size, facecolor=GROUND.light, dpi=150)
     figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
+    if title:
+        figure.suptitle(literal(title, round(8 * size[0])), color=INK.light, fontsize=12)
     return figure
 
 
@@ -46,15 +50,36 @@ def styled(name: str) -> Any:
     return mpl.rc_context(settings)
 
 
-def literal(text: str, most: int | None = None) -> str:
-    """Text that matplotlib takes for no formula, cut where it is longer than ``most`` characters.
+def shortened(text: str, longest: int) -> str:
+    """Leave out the middle of a text that is too long: its ends tell it from others.
 
-    Example:
-        >>> literal("$x$"), literal("a long name", 6)
-        ('\\\\$x\\\\$', 'a lon…')
+    Examples:
+        >>> shortened("gene_expression_01", 10), shortened("gene", 10)
+        ('gene…on_01', 'gene')
     """
-    short = text if most is None or len(text) <= most else f"{text[: most - 1]}…"
-    return short.replace("$", r"\$")
+    keep = longest - 1
+    return text if len(text) <= longest else f"{text[: keep // 2]}…{text[len(text) - (keep + 1) // 2 :]}"
+
+
+def literal(text: object, longest: int = 80) -> str:
+    """One line that matplotlib takes for no formula, without its middle where it is too long.
+
+    Examples:
+        >>> literal("$x$"), literal("the number of days without rain", 18)
+        ('\\\\$x\\\\$', 'the numb…hout rain')
+    """
+    return shortened(" ".join(str(text).split()), longest).replace("$", r"\$")
+
+
+def clean(axes: Axes, title: object = "", *, x: str = "", y: str = "") -> None:
+    """Two spines, small letters, and text that is no formula."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT.light)
+    axes.tick_params(labelsize=8, color=FAINT.light, labelcolor=INK.light, which="both")
+    axes.set_axisbelow(True)
+    axes.set_title(title, fontsize=9, color=INK.light)
+    axes.set_xlabel(x, fontsize=9, color=INK.light)
+    axes.set_ylabel(y, fontsize=9, color=INK.light)
 
 
 def laid_out(figure: Figure) -> Figure:
@@ -82,7 +107,7 @@ def save(figure: Figure, drawing: str, stem: Path) -> list[Path]:
 def variables(colours: Iterable[Colour]) -> tuple[str, str]:
     """The colours as custom properties of a style sheet: on light ground, on dark ground.
 
-    Example:
+    Examples:
         >>> variables([Colour("#ffffff", "#000000")])
         ('--ffffff: #ffffff;', '--ffffff: #000000;')
     """
@@ -104,6 +129,8 @@ def markup(drawing: str, label: str) -> str:
             parent.remove(child)
     for element in root.iter():
         _plain(element, used)
+    if float(root.get("width", "0pt").removesuffix("pt")) < 72 * NARROW:
+        root.set("class", "narrow")
     root.attrib |= {"role": "img", "aria-label": label, "stroke-linejoin": "round", "font-family": "sans-serif"}
     return ElementTree.tostring(root, encoding="unicode")
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 class Table(NamedTuple):
     """A table: its first ``left`` columns are words, the others numbers.
 
-    Args:
+    Attributes:
         caption: What it shows.
         head: The columns' names.
         rows: The cells.
@@ -30,7 +30,7 @@ class Table(NamedTuple):
 def markdown(table: Table) -> str:
     """The table in Markdown, under its caption.
 
-    Example:
+    Examples:
         >>> print(markdown(Table("Errors", ("task", "KNIFE", "DoE"), (("moons", "0.05", "0.4"),), best=((0, 1),))))
         **Errors**
         <BLANKLINE>

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
 
 BEHIND = 0.05  # nats that one more round of inner steps would gain on fresh rows
 DIVERGING = 3.0  # nats per dimension: relations so close are hardly meant
@@ -30,7 +29,7 @@ class Health:
         diverging: Whether the estimate looks as if the truth were infinite.
         negative: Whether it is a mutual information that reads less than nothing.
 
-    Example:
+    Examples:
         >>> health = Health(steps=10, calls=10, estimate=0.2, lag=0.3)
         >>> health.ok, health.messages[0][:23]
         (False, 'the estimator is behind')
@@ -78,10 +77,6 @@ class Health:
         """Whether there is nothing to say."""
         return not self.messages
 
-    def as_dict(self) -> dict[str, Any]:
-        """All of it as plain values, for JSON."""
-        return asdict(self)
-
     def scalars(self) -> dict[str, float]:
         """All numbers by name, for a log or TensorBoard."""
-        return {name: float(value) for name, value in self.as_dict().items()}
+        return {name: float(value) for name, value in asdict(self).items()}

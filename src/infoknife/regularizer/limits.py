@@ -7,17 +7,15 @@ positive and moves by factors, so that it finds its size whatever the units of t
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, final
 
-from infoknife.inputs import check_count
+from infoknife.inputs import check_count, check_number
 
 Weight = float | Callable[[int], float]
 
 RATE = 0.03  # of the multiplier's logarithm a step, at a violation of the size of the limit
 GAIN = 10.0  # how strongly the present violation counts besides the past ones
 SMOOTHING = 0.05  # of the running estimate that is compared with the limit
-STDERRS = 1.0  # the limit is kept with so many standard errors of that estimate to spare
 MULTIPLIERS = (1e-6, 1e6)
 
 
@@ -31,7 +29,7 @@ class annealed:  # noqa: N801  # used as a function, and an object so that it ca
         steps: How many calls of the regularizer the way takes.
         start: The call from which it rises.
 
-    Example:
+    Examples:
         >>> weight = annealed(0.1, steps=100)
         >>> weight(0), weight(50), weight(1000)
         (0.0, 0.05, 0.1)
@@ -49,15 +47,6 @@ class annealed:  # noqa: N801  # used as a function, and an object so that it ca
         return self.weight * min(max((call - self.start) / self.steps, 0.0), 1.0)
 
 
-def checked_number(value: Any, name: str, least: float = 0.0) -> float:
-    """Return a number as a float; raise where it is not finite or too small."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} is a {type(value).__name__}; expected a number")
-    if not least <= float(value) < math.inf or math.isinf(value):
-        raise ValueError(f"{name} is {value}; expected a finite number" + " of at least 0" * (least == 0))
-    return float(value)
-
-
 @final
 class Limit:
     """A multiplier that keeps an estimate at most at ``bound``, or at least if ``sign`` is -1.
@@ -70,7 +59,7 @@ class Limit:
         sign: 1 for an upper limit, -1 for a lower one.
         multiplier: Where it starts.
 
-    Example:
+    Examples:
         >>> limit = Limit(0.1, sign=1, multiplier=1.0)
         >>> for _ in range(50):
         ...     limit.observe(0.2)
@@ -79,7 +68,7 @@ class Limit:
     """
 
     def __init__(self, bound: Any, sign: int, multiplier: float) -> None:
-        self.bound = checked_number(bound, "at_most" if sign > 0 else "at_least", least=-math.inf)
+        self.bound = check_number("at_most" if sign > 0 else "at_least", bound, -math.inf)
         self.sign, self.multiplier = sign, multiplier
         self.mean, self.trend, self.variance, self.seen = math.nan, 0.0, 0.0, 0
 
@@ -88,8 +77,8 @@ class Limit:
         """How far the estimate, with its standard error, is beyond the limit, in units of it, within -1 and 1."""
         if not self.seen:
             return 0.0
-        stderr = math.sqrt(self.variance * SMOOTHING / (2 - SMOOTHING))
-        beyond = self.sign * (self.mean - self.bound) + STDERRS * stderr
+        stderr = math.sqrt(self.variance * SMOOTHING / (2 - SMOOTHING))  # the limit is kept with one to spare
+        beyond = self.sign * (self.mean - self.bound) + stderr
         return min(max(beyond / max(abs(self.bound), 1e-2), -1.0), 1.0)
 
     @property

@@ -14,12 +14,14 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from infoknife import distributed
 from infoknife.densities import Density
 from infoknife.densities.base import full_precision, generator_of
 from infoknife.estimators import MutualInformation
-from infoknife.inputs import check_count, check_whole, finite_rows, one_of, trusted
+from infoknife.inputs import check_count, check_number, check_whole, finite_rows, one_of, trusted
+from infoknife.randomness import borrowed
 from infoknife.regularizer.health import BELOW, DIVERGING, Health, RegularizerWarning
-from infoknife.regularizer.limits import Limit, Weight, checked_number
+from infoknife.regularizer.limits import Limit, Weight
 
 PERIOD = 8  # rounds between two looks at fresh rows, where no limit asks for all of them
 SMOOTHING = 0.1  # of the running estimate and of the gains
@@ -69,7 +71,7 @@ class Regularizer(nn.Module):
         warn: Whether ``step`` warns when ``health()`` has something to say, at most once in a thousand rounds each.
         seed: For everything random: repeatable, and torch's global generator is left alone.
 
-    Example:
+    Examples:
         >>> from infoknife import mi
         >>> encoder = nn.Linear(4, 2)
         >>> regularizer = Regularizer(mi("knife", 2, y_classes=2), weight=0.1, seed=0)
@@ -100,13 +102,11 @@ class Regularizer(nn.Module):
     ) -> None:
         super().__init__()
         if not isinstance(estimator, Density | MutualInformation):
-            raise TypeError(
-                f"estimator is a {type(estimator).__name__}; expected a Density such as KNIFE, or what mi() makes"
-            )
+            raise TypeError(f"estimator is a {type(estimator).__name__}; expected a Density, or what mi() makes")
         one_of("mode", mode, ("alternate", "joint"))
         self.estimator, self.mode, self.warn = estimator, mode, warn
         self.sign = -1 if maximize else 1
-        self.weight = weight if callable(weight) else checked_number(weight, "weight")
+        self.weight = weight if callable(weight) else check_number("weight", weight)
         self.limit = _limit(at_most, at_least, maximize, self.weight)
         self.penalty = penalty and not maximize and at_least is None
         self.min_inner_steps = check_count("inner_steps", inner_steps)
@@ -114,14 +114,14 @@ class Regularizer(nn.Module):
         if mode == "joint" and inner_steps != 1:
             raise ValueError(f"inner_steps is {inner_steps} with mode='joint'; expected 1: your optimiser steps")
         self.optimizer = _optimizer(estimator, optimizer, lr, mode)
-        doubled = (
-            min(self.min_inner_steps << i, self.max_inner_steps) for i in range(self.max_inner_steps.bit_length())
-        )
-        self.choices = sorted({self.min_inner_steps, *doubled})
+        most = self.max_inner_steps
+        self.choices = sorted({min(self.min_inner_steps << i, most) for i in range(most.bit_length())})
         self._forget()
         self.steps = self.calls = self.skipped_rows = self.skipped_steps = 0
         self._random = generator_of(None if seed is None else check_whole("seed", seed)).get_state()
         self._failed: Tensor | int = 0  # steps of this round
+        self._late = 0  # rows without a finite gradient since the last step
+        self._counts = [0]  # rows of each rank
         self._warned: dict[str, int] = {}  # the round of the last warning of a kind
         self.register_load_state_dict_pre_hook(_take_dtype)  # type: ignore[no-untyped-call]
 
@@ -178,6 +178,7 @@ class Regularizer(nn.Module):
         rows = self._rows(z, s)
         if rows is None:
             raise ValueError("z has no row that is finite; expected some to start from. Look at the encoder's output")
+        self._random = distributed.of_first(self._random)
         with self._isolated():
             self.estimator.initialize(*(row.detach() for row in rows))
         self._forget()
@@ -248,7 +249,7 @@ class Regularizer(nn.Module):
         """Take the inner steps of a round, on half of the rows at times to see what that gains on the others."""
         if self.mode == "joint":
             return self._learn(rows)
-        if self.steps % PERIOD == 0 and len(rows[0]) >= 4:
+        if self.steps % PERIOD == 0 and sum(self._counts) >= 4 and min(self._counts) >= 2:
             self._measure_gains(rows)
         loss = self._descend(rows)
         for _ in range(self.inner_steps - 1):
@@ -262,7 +263,8 @@ class Regularizer(nn.Module):
 
     def _measure_gains(self, rows: Rows) -> None:
         """See what numbers of inner steps, up to twice the present one, gain on unseen rows; take the best."""
-        seen, unseen = tuple(row[::2] for row in rows), tuple(row[1::2] for row in rows)
+        odd = sum(self._counts[: distributed.rank()]) % 2  # of the batch, every second row
+        seen, unseen = tuple(row[odd::2] for row in rows), tuple(row[1 - odd :: 2] for row in rows)
         tried = self.choices[: self.choices.index(self.inner_steps) + 2]
         losses = []
         for taken, steps in pairwise([0, 0, *tried]):
@@ -293,6 +295,7 @@ class Regularizer(nn.Module):
         if loss.requires_grad:
             with full_precision(loss.device.type):  # gradients too
                 loss.backward()
+            distributed.average_gradients(self.estimator.parameters(), loss.detach())
             gradients = [parameter.grad for parameter in self.estimator.parameters() if parameter.grad is not None]
             failed = ~torch.isfinite(torch.stack([loss.detach(), *(one.sum() for one in gradients)]).sum())
             for gradient in gradients:
@@ -301,11 +304,22 @@ class Regularizer(nn.Module):
         return loss.detach()
 
     def _guarded(self, rows: Tensor) -> Tensor:
-        """The same rows (N, ...); one whose gradient is not finite gets none."""
+        """The same rows (N, ...); one whose gradient is not finite gets none, and is counted."""
         if not rows.requires_grad:
             return rows
+
+        def finite(gradient: Tensor | None) -> Tensor | None:  # None: autograd's word for no gradient at all
+            if gradient is None or math.isfinite(gradient.sum().item()):
+                return gradient
+            bad = (~torch.isfinite(gradient)).reshape(len(gradient), -1).any(1)
+            if distributed.ranks() > 1:
+                self._late += int(bad.sum())  # the next step adds up those of all ranks
+            else:
+                self.skipped_rows += int(bad.sum())
+            return gradient.masked_fill(bad.reshape(-1, *[1] * (gradient.ndim - 1)), 0.0)
+
         rows = rows.view_as(rows)
-        rows.register_hook(partial(_finite_gradient, self))
+        rows.register_hook(finite)
         return rows
 
     def _rows(self, z: Any, s: Any, count: bool = False) -> Rows | None:
@@ -314,10 +328,13 @@ class Regularizer(nn.Module):
             raise ValueError("s is missing; expected one row of it for each of z, as the estimator measures I(z; s)")
         rows = [row for row in self.estimator.shaped(z, s, ("z", "s")) if row is not None]
         finite = finite_rows(*zip(rows, ("z", "s"), (None, self.estimator.classes), strict=False))
-        if finite is None:
-            return tuple(rows)
-        self.skipped_rows += int((~finite).sum()) if count else 0
-        return tuple(row[finite] for row in rows) if bool(finite.any()) else None
+        rows = rows if finite is None else [row[finite] for row in rows]
+        skipped = 0 if finite is None else int((~finite).sum())
+        found = distributed.each(len(rows[0]), skipped + self._late, device=rows[0].device)
+        self._counts = [here for here, _ in found]
+        if count:
+            self.skipped_rows, self._late = self.skipped_rows + sum(left_out for _, left_out in found), 0
+        return tuple(rows) if all(self._counts) else None
 
     def _measure_fresh(self, rows: Rows) -> None:
         """Measure rows that nothing was learned from yet, at times or for a limit always."""
@@ -334,12 +351,12 @@ class Regularizer(nn.Module):
     def _weight(self) -> float:
         if self.limit is not None:
             return self.limit.weight
-        return checked_number(self.weight(self.calls), "weight(calls)") if callable(self.weight) else self.weight
+        return check_number("weight(calls)", self.weight(self.calls)) if callable(self.weight) else self.weight
 
     def _end_round(self) -> None:
         """Count a round; warn about what a run should not go on with unseen."""
         self.steps += 1
-        if not self.warn or self.steps % PERIOD:
+        if not self.warn or self.steps % PERIOD or distributed.rank():
             return
         for kind, message in self.health().findings.items():
             last = self._warned.get(kind, -WARN_EVERY)
@@ -351,7 +368,7 @@ class Regularizer(nn.Module):
     def _isolated(self) -> Iterator[None]:
         """Let the estimator learn, and draw from a generator of its own, inside."""
         was = self.estimator.training
-        with torch.random.fork_rng(devices=()):
+        with borrowed():
             torch.set_rng_state(self._random)
             self.estimator.train()
             try:
@@ -380,34 +397,20 @@ def _loss(estimator: Estimator, rows: Rows) -> Tensor:
     return loss
 
 
-def _finite_gradient(regularizer: Regularizer, gradient: Tensor | None) -> Tensor | None:
-    """The gradient of rows (N, ...), zero for a row where it is not finite; such rows are counted."""
-    if gradient is None or math.isfinite(gradient.sum().item()):  # None: autograd's word for no gradient at all
-        return gradient
-    rows = (~torch.isfinite(gradient)).reshape(len(gradient), -1).any(1)
-    regularizer.skipped_rows += int(rows.sum())
-    return gradient.masked_fill(rows.reshape(-1, *[1] * (gradient.ndim - 1)), 0.0)
-
-
 def _optimizer(
     estimator: Estimator, optimizer: Optimizer | Callable[..., Optimizer] | None, lr: float | None, mode: str
 ) -> Optimizer | None:
     """The optimiser of an estimator; None if another one moves it or there is nothing to move."""
     if mode == "joint":
         if optimizer is not None or lr is not None:
-            raise ValueError(
-                "optimizer or lr is set with mode='joint'; expected neither, as your optimiser moves both. Use "
-                "mode='alternate' for an optimiser of its own"
-            )
+            raise ValueError("optimizer or lr is set with mode='joint'; expected neither, as your optimiser moves both")
         return None
     if isinstance(optimizer, Optimizer):
         _check_own(optimizer, estimator, lr)
         return optimizer
     if optimizer is not None and not callable(optimizer):
         raise TypeError(f"optimizer is {optimizer!r}; expected a class such as torch.optim.Adam, or a built optimizer")
-    rate = estimator.rate if lr is None else checked_number(lr, "lr")
-    if rate == 0:
-        raise ValueError("lr is 0; expected a number above 0")
+    rate = estimator.rate if lr is None else check_number("lr", lr, above=True)
     if next(estimator.parameters(), None) is None:
         return None
     plain: Any = [{"params": list(estimator.parameters()), "lr": rate}]

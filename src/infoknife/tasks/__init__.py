@@ -1,16 +1,17 @@
 """Distributions that know their truth: entropies and mutual informations to judge estimators by, in nats.
 
-Example:
+Examples:
     >>> from infoknife import tasks
     >>> task = tasks.get("gaussian-20x20-4nats")
     >>> round(task.mutual_information(), 6)
     4.0
     >>> x, y = task.sample(1000, seed=0)
+
+``infoknife.tasks.judging.cases()`` has relations that nothing was tuned for, to judge measurements by.
 """
 
 from infoknife.tasks.base import EntropyTask, PairTask, Task
-from infoknife.tasks.beyond_normal import beyond_normal
-from infoknife.tasks.catalogue import get, names
+from infoknife.tasks.catalogue import beyond_normal, get, names
 from infoknife.tasks.elliptical import EllipticalPair, Gaussian, Student
 from infoknife.tasks.independent import Independent, TriangleMixture
 from infoknife.tasks.mixtures import Components, GaussianClasses, GaussianMixture, MixturePair

@@ -7,19 +7,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from infoknife.inputs import class_codes, matrix
 from infoknife.tasks import checks
+from infoknife.tasks.checks import Columns
 from infoknife.tasks.integration import Certified
 
 Seed = int | torch.Generator
 
 BLOCK = 1 << 16  # rows of an oracle that are worked on at once
-STEP = 1e-6  # of the parameter, for the velocity of samples
+STEP = 1e-6  # of the parameter, for derivatives of truths and samples
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -29,20 +31,27 @@ class Task(ABC):
     ``sample(n, seed)`` draws in float64 and casts, so that the samples of one seed agree to rounding in every
     dtype. ``seed`` is an integer, or a ``torch.Generator`` to go on drawing from, on its device.
 
-    A kind of task is a frozen dataclass of its parameters with a ``formula``, and says in private methods how it is
-    checked (``_check``), how many columns it has (``_dims``), how it is drawn (``_draw``) and what its log-densities
-    are. Its truth is a closed form, or an integral with a bound on its error (``_integral``).
+    A kind of task is a frozen dataclass of its parameters with a ``formula``. Private methods say how it is checked
+    (``_check``), what its truth is (``_truth``), how it is drawn (``_draw``) and what its log-densities are.
 
     Args:
         name: What the task is called in tables; by default its class with its parameters.
+
+    Attributes:
+        x_dim: Number of columns of x.
+        y_dim: Number of columns of y; ``None`` without y and where y is a class.
+        y_classes: Number of classes where y is discrete, else ``None``.
+        parameter: The name of the parameter that ``gradient`` and ``velocity`` differentiate by, or ``None``.
     """
 
     name: str = field(default="", kw_only=True)
+    x_dim: int = field(init=False)
+    y_dim: int | None = field(init=False)
+    y_classes: int | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self._check()
-        if not self.name:
-            self._set(name=repr(self))
+        x, y, classes = self._check()
+        self._set(x_dim=x, y_dim=y, y_classes=classes, name=self.name or repr(self))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={_short(v)}' for k, v in self._fields().items())})"
@@ -61,21 +70,6 @@ class Task(ABC):
         return x if self.y_dim is None else f"{x}, y has {_counted(self.y_dim, 'column')}"
 
     @property
-    def x_dim(self) -> int:
-        """Number of columns of x."""
-        return self._dims[0]
-
-    @property
-    def y_dim(self) -> int | None:
-        """Number of columns of y; ``None`` without y and where y is a class."""
-        return self._dims[1]
-
-    @property
-    def y_classes(self) -> int | None:
-        """Number of classes where y is discrete, else ``None``."""
-        return None
-
-    @property
     def parameters(self) -> dict[str, Any]:
         """The configuration: numbers, lists of numbers and the configurations of parts, ready for JSON."""
         return {key: _plain(value) for key, value in self._fields().items()}
@@ -88,7 +82,7 @@ class Task(ABC):
     @property
     def error(self) -> float:
         """A bound on the error of the truth itself, in nats; 0.0 for closed forms."""
-        return 0.0 if self._integral is None else self._integral.error
+        return self._known.error
 
     @abstractmethod
     def sample(self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32) -> Tensor | tuple[Tensor, Tensor]:
@@ -102,6 +96,10 @@ class Task(ABC):
         draws = (self.sample(batch_size, source, dtype=dtype) for _ in itertools.count())
         return (rows if isinstance(rows, tuple) else (rows,) for rows in draws)
 
+    def truth(self) -> float:
+        """What the task is about, in nats: h(X), or I(X; Y) of a pair."""
+        return self._known.value
+
     def entropy(self) -> float:
         """h(X) in nats."""
         raise ValueError(f"{self.name} is a pair without a stated entropy; use mutual_information()")
@@ -110,33 +108,24 @@ class Task(ABC):
         """I(X; Y) in nats."""
         raise ValueError(f"{self.name} has no y, so no mutual information; use entropy() or a task with a y")
 
-    def truth(self) -> float:
-        """What the task is about, in nats: h(X), or I(X; Y) of a pair."""
-        return self.entropy() if isinstance(self, EntropyTask) else self.mutual_information()
-
     def gradient(self) -> float:
-        """Derivative of the truth with respect to ``parameter``, in nats per unit of it."""
-        raise ValueError(
-            f"{self.name} has no parameter to differentiate its truth by; take a task whose `parameter` is "
-            f"not None, such as GaussianPair (rho) or UniformBall (radius)"
-        )
-
-    @property
-    @abstractmethod
-    def _dims(self) -> tuple[int, int | None]:
-        """Numbers of columns of x and of y."""
+        """Derivative of the truth by ``parameter``, in nats per unit of it, from central differences."""
+        return (self._moved(STEP).truth() - self._moved(-STEP).truth()) / (2 * STEP)
 
     @abstractmethod
-    def _check(self) -> None:
-        """Raise where the parameters make no distribution, and bring tensors to float64."""
+    def _check(self) -> Columns:
+        """Raise where the parameters make no distribution, bring tensors to float64, and return the columns."""
+
+    @abstractmethod
+    def _truth(self) -> Certified:
+        """Work out the truth, a closed form or an integral with a bound on its error."""
 
     @cached_property
-    def _integral(self) -> Certified | None:
-        """The truth where it is an integral, worked out once; ``None`` for closed forms."""
-        return None
+    def _known(self) -> Certified:
+        return self._truth()
 
     def _fields(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "name"}
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init and f.name != "name"}
 
     def _set(self, **values: Any) -> None:
         """Write fields of a frozen task while it is being made."""
@@ -146,18 +135,19 @@ class Task(ABC):
     def _moved(self, step: float) -> Self:
         """The task with another value of its parameter."""
         if self.parameter is None:
-            self.gradient()  # raises, and says which tasks have one
-        assert self.parameter is not None
+            raise ValueError(
+                f"{self.name} has no parameter to differentiate its truth by; take a task whose `parameter` is "
+                f"not None, such as GaussianPair (rho) or UniformBall (radius)"
+            )
         return dataclasses.replace(self, **{self.parameter: getattr(self, self.parameter) + step})
 
 
 class EntropyTask(Task):
     """A distribution of x alone, with its differential entropy and its log-density, the oracle."""
 
+    @override
     def entropy(self) -> float:
-        """h(X) in nats."""
-        assert self._integral is not None, "a task states its entropy in closed form or as an integral"
-        return self._integral.value
+        return self.truth()
 
     @abstractmethod
     def _draw(self, n: int, source: torch.Generator) -> Tensor:
@@ -188,10 +178,9 @@ class EntropyTask(Task):
 class PairTask(Task):
     """A joint distribution of (x, y), with its mutual information and its log-densities, the oracle."""
 
+    @override
     def mutual_information(self) -> float:
-        """I(X; Y) in nats."""
-        assert self._integral is not None, "a task states its information in closed form or as an integral"
-        return self._integral.value
+        return self.truth()
 
     @abstractmethod
     def _draw(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -208,6 +197,9 @@ class PairTask(Task):
     @abstractmethod
     def _log_prob_y(self, y: Tensor) -> Tensor:
         """Log-density or log-probability of y alone (n,)."""
+
+    def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
+        return self._log_prob(x, y) - self._log_prob_x(x) - self._log_prob_y(y)
 
     def sample(self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
         """Draw x (n, x_dim) and y (n, y_dim); y is (n,) integers where it is a class."""
@@ -240,9 +232,6 @@ class PairTask(Task):
         x, y = ((a - b) / (2 * STEP) for a, b in zip(ahead, behind, strict=True))
         return _cast(x, dtype), _cast(y, dtype)
 
-    def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
-        return self._log_prob(x, y) - self._log_prob_x(x) - self._log_prob_y(y)
-
     def _checked(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         x = matrix(x, "x", dim=self.x_dim)
         return x, self._checked_y(y, rows=len(x))
@@ -251,6 +240,38 @@ class PairTask(Task):
         if self.y_classes is not None:
             return class_codes(y, "y", classes=self.y_classes, rows=rows)
         return matrix(y, "y", dim=self.y_dim, rows=rows)
+
+
+class Law(Protocol):
+    """A distribution of rows (n, d)."""
+
+    def rows(self, n: int, source: torch.Generator) -> Tensor:
+        """Draw rows (n, d)."""
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Log-density (n,) of rows (n, d)."""
+
+
+class CutPair(PairTask):
+    """A pair cut from one vector, of which the first columns are x."""
+
+    @property
+    @abstractmethod
+    def _laws(self) -> tuple[Law, Law, Law]:
+        """The laws of (x, y), of x and of y."""
+
+    def _draw(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
+        xy = self._laws[0].rows(n, source)
+        return xy[:, : self.x_dim], xy[:, self.x_dim :]
+
+    def _log_prob(self, x: Tensor, y: Tensor) -> Tensor:
+        return self._laws[0].log_prob(torch.cat([x, y], -1))
+
+    def _log_prob_x(self, x: Tensor) -> Tensor:
+        return self._laws[1].log_prob(x)
+
+    def _log_prob_y(self, y: Tensor) -> Tensor:
+        return self._laws[2].log_prob(y)
 
 
 def normals(*shape: int, source: torch.Generator) -> Tensor:
@@ -265,8 +286,7 @@ def uniforms(*shape: int, source: torch.Generator) -> Tensor:
 
 def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Cast float64 samples; classes stay integers."""
-    if not dtype.is_floating_point:
-        raise TypeError(f"dtype is {dtype}; expected floating point, torch.float32 or torch.float64")
+    checks.floating(dtype)
     return x.to(dtype) if x.is_floating_point() else x
 
 

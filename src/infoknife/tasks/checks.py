@@ -2,11 +2,23 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from infoknife.inputs import tensor
+
+
+class Columns(NamedTuple):
+    """Numbers of columns of x and of y, or of classes where y is one."""
+
+    x: int
+    y: int | None = None
+    classes: int | None = None
+
 
 Numbers = Tensor | np.ndarray[Any, Any] | Sequence[Any]
 
@@ -19,21 +31,29 @@ def count(value: float, name: str, least: int = 1) -> None:
         raise ValueError(f"{name} is {value}; expected an integer of at least {least}")
 
 
+def real(value: float, name: str, expected: str) -> None:
+    """Check that a parameter is a real number at all."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} is {value!r}, a {type(value).__name__}; expected {expected}")
+
+
 def positive(value: float, name: str) -> None:
     """Check a finite number above zero."""
-    if not (math.isfinite(value) and value > 0):
+    real(value, name, "a finite number above 0")
+    if not 0 < value < math.inf:
         raise ValueError(f"{name} is {value}; expected a finite number above 0")
 
 
 def correlation(value: float, name: str) -> None:
     """Check a number strictly between -1 and 1, where mutual information is finite."""
+    real(value, name, "a number between -1 and 1")
     if not -1 < value < 1:
         raise ValueError(f"{name} is {value}; expected it between -1 and 1, where information is finite")
 
 
 def vector(value: Numbers, name: str) -> Tensor:
     """Copy finite numbers (n,) to a float64 tensor."""
-    numbers = torch.as_tensor(value).detach().to("cpu", torch.float64, copy=True)
+    numbers = _doubles(value, name)
     if numbers.dim() != 1 or len(numbers) == 0 or not bool(torch.isfinite(numbers).all()):
         shape = tuple(numbers.shape)
         raise ValueError(f"{name} has shape {shape}; expected finite numbers (n,) with n > 0")
@@ -54,7 +74,7 @@ def probabilities(value: Numbers, name: str) -> Tensor:
 
 def covariance(value: Numbers, name: str) -> Tensor:
     """Copy symmetric positive definite matrices (..., d, d) to a float64 tensor."""
-    sigma = torch.as_tensor(value).detach().to("cpu", torch.float64, copy=True)
+    sigma = _doubles(value, name)
     if sigma.dim() < 2 or sigma.shape[-1] != sigma.shape[-2] or sigma.numel() == 0:
         raise ValueError(f"{name} has shape {tuple(sigma.shape)}; expected square matrices (..., d, d)")
     if not torch.allclose(sigma, sigma.mT, rtol=1e-6, atol=1e-12):
@@ -68,13 +88,25 @@ def covariance(value: Numbers, name: str) -> Tensor:
     return sigma
 
 
+def _doubles(value: Numbers, name: str) -> Tensor:
+    return tensor(value, name).detach().to("cpu", torch.float64, copy=True)
+
+
 def generator(seed: int | torch.Generator) -> torch.Generator:
     """Return the source of randomness: a generator to go on with, or a new one from an integer."""
     if isinstance(seed, torch.Generator):
         return seed
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise TypeError(f"seed is {seed!r}; expected an integer or a torch.Generator")
+    if not -(2**63) <= seed < 2**64:
+        raise ValueError(f"seed is {seed}; expected an integer of at most 64 bits")
     return torch.Generator().manual_seed(seed)
+
+
+def floating(dtype: torch.dtype) -> None:
+    """Check the precision that samples are cast to."""
+    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+        raise TypeError(f"dtype is {dtype!r}; expected floating point, torch.float32 or torch.float64")
 
 
 def kind(value: Any, expected: type, name: str) -> None:
@@ -83,8 +115,9 @@ def kind(value: Any, expected: type, name: str) -> None:
         raise TypeError(f"{name} is a {type(value).__name__}; expected a {expected.__name__}")
 
 
-def split(x_columns: int, columns: int) -> None:
-    """Check that x and y both get columns."""
+def cut(x_columns: int, columns: int) -> Columns:
+    """Check that x and y both get columns of a vector, and return how many."""
     count(x_columns, "x_columns")
     if x_columns >= columns:
         raise ValueError(f"x_columns is {x_columns} of {columns}; expected at least one column left for y")
+    return Columns(x_columns, columns - x_columns)

@@ -1,106 +1,104 @@
 """Normal and Student vectors: one dispersion, and tails that all columns share; the normal has df = inf."""
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self, final
+from typing import NamedTuple, Self, final
 
 import torch
 from scipy.special import digamma
 from torch import Tensor
+from typing_extensions import override
 
 from infoknife.tasks import checks
-from infoknife.tasks.base import EntropyTask, PairTask, normals
+from infoknife.tasks.base import CutPair, EntropyTask, normals
+from infoknife.tasks.checks import Columns
+from infoknife.tasks.integration import Certified
 
 
-def log_prob(x: Tensor, factor: Tensor, df: float = math.inf) -> Tensor:
-    """Log-density (..., N) of rows x (..., N, d) with the dispersion F F^T, F (..., d, d) lower triangular."""
-    dim = x.shape[-1]
-    square = torch.linalg.solve_triangular(factor, x.mT, upper=False).square().sum(-2)
-    log_det = factor.diagonal(dim1=-2, dim2=-1).log().sum(-1, keepdim=True)
-    if math.isinf(df):
-        return -0.5 * square - log_det - 0.5 * dim * math.log(2 * math.pi)
-    log_norm = math.lgamma((df + dim) / 2) - math.lgamma(df / 2) - 0.5 * dim * math.log(df * math.pi)
-    return log_norm - log_det - 0.5 * (df + dim) * (square / df).log1p()
+class Elliptical(NamedTuple):
+    r"""The law of a normal or Student vector.
 
-
-def standard_entropy(dim: int, df: float = math.inf) -> float:
-    r"""Entropy in nats at the dispersion I.
-
-    With $a = (\nu + d) / 2$ it is
+    Its entropy at the dispersion I is, with $a = (\nu + d) / 2$,
     $\log\Gamma(\frac\nu2) - \log\Gamma(a) + \frac d2 \log(\nu\pi) + a (\psi(a) - \psi(\frac\nu2))$.
 
-    Example:
-        >>> round(standard_entropy(1, df=1) - math.log(4 * math.pi), 12)  # Cauchy
+    Attributes:
+        factor: Lower triangular factor (..., d, d) of the dispersion.
+        df: Degrees of freedom; infinite for the normal vector.
+
+    Examples:
+        >>> cauchy = Elliptical(torch.ones(1, 1), df=1)
+        >>> round(cauchy.entropy() - math.log(4 * math.pi), 6)
         0.0
-        >>> round(standard_entropy(1), 4)
-        1.4189
     """
-    if math.isinf(df):
-        return 0.5 * dim * math.log(2 * math.pi * math.e)
-    a, b = (df + dim) / 2, df / 2
-    log_norm = math.lgamma(b) - math.lgamma(a) + 0.5 * dim * math.log(df * math.pi)
-    return log_norm + a * float(digamma(a) - digamma(b))
 
-
-def _log_det(factor: Tensor) -> float:
-    return float(factor.diagonal().log().sum())
-
-
-def _rows(n: int, factor: Tensor, df: float, source: torch.Generator) -> Tensor:
-    """Draw (n, d): normal rows, stretched by the root of df / chi^2."""
-    noise = normals(n, len(factor), source=source)
-    x = noise @ factor.to(noise).mT
-    if math.isinf(df):
-        return x
-    return x * (df / normals(n, int(df), source=source).square().sum(-1, keepdim=True)).sqrt()
-
-
-class _Elliptical(EntropyTask):
-    """What the normal and the Student vector share, given the factor of their dispersion and the tail."""
-
-    scale: float
-    parameter = "scale"
+    factor: Tensor
+    df: float = math.inf
 
     @property
-    @abstractmethod
-    def _factor(self) -> Tensor:
-        """Lower triangular factor (d, d) of the dispersion."""
+    def _log_norm(self) -> float:
+        """Logarithm of the density at zero, at the dispersion I."""
+        df, dim = self.df, self.factor.shape[-1]
+        if math.isinf(df):
+            return -0.5 * dim * math.log(2 * math.pi)
+        return math.lgamma((df + dim) / 2) - math.lgamma(df / 2) - 0.5 * dim * math.log(df * math.pi)
 
     @property
-    def _df(self) -> float:
-        return math.inf
-
-    @property
-    def _dims(self) -> tuple[int, None]:
-        return len(self._factor), None
+    def _log_det(self) -> Tensor:
+        """Logarithm (...) of the factor's determinant."""
+        return self.factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def entropy(self) -> float:
-        """h(X) in nats."""
-        return standard_entropy(self.x_dim, self._df) + _log_det(self._factor)
+        """Entropy in nats of a single law."""
+        dim, a, b = len(self.factor), (self.df + len(self.factor)) / 2, self.df / 2
+        excess = 0.5 * dim if math.isinf(self.df) else a * float(digamma(a) - digamma(b))
+        return excess - self._log_norm + float(self._log_det)
 
-    def gradient(self) -> float:
-        """Derivative of h(X) by the scale, d / s."""
-        return self.x_dim / self.scale
+    def rows(self, n: int, source: torch.Generator) -> Tensor:
+        """Draw (n, d): normal rows, stretched by the root of df / chi^2."""
+        noise = normals(n, len(self.factor), source=source)
+        x = noise @ self.factor.to(noise).mT
+        if math.isinf(self.df):
+            return x
+        return x * (self.df / normals(n, int(self.df), source=source).square().sum(-1, keepdim=True)).sqrt()
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Log-density (..., n) of rows (..., n, d)."""
+        square = torch.linalg.solve_triangular(self.factor.to(x), x.mT, upper=False).square().sum(-2)
+        log_norm = self._log_norm - self._log_det.to(x).unsqueeze(-1)
+        if math.isinf(self.df):
+            return log_norm - 0.5 * square
+        return log_norm - 0.5 * (self.df + x.shape[-1]) * (square / self.df).log1p()
+
+
+class _Scaled(EntropyTask):
+    """What the normal and the Student vector share: a law, of which s is the scale."""
+
+    scale: float
+    _law: Elliptical
+
+    parameter = "scale"
+
+    def _truth(self) -> Certified:
+        return Certified(self._law.entropy())
 
     def _draw(self, n: int, source: torch.Generator) -> Tensor:
-        return _rows(n, self._factor, self._df, source)
+        return self._law.rows(n, source)
 
     def _log_prob(self, x: Tensor) -> Tensor:
-        return log_prob(x, self._factor.to(x), self._df)
+        return self._law.log_prob(x)
 
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class Gaussian(_Elliptical):
+class Gaussian(_Scaled):
     r"""$X \sim N(0, s^2 \Sigma)$ with $h(X) = \frac12 \log\det(2 \pi e \Sigma) + d \log s$.
 
     Args:
         covariance: $\Sigma$ (d, d), symmetric positive definite, ill-conditioned too.
         scale: $s$, the parameter of the gradient.
 
-    Example:
+    Examples:
         >>> round(Gaussian.standard(10).entropy(), 4)
         14.1894
         >>> Gaussian.standard(10).sample(5, seed=0).shape
@@ -128,19 +126,16 @@ class Gaussian(_Elliptical):
         variances = torch.linspace(-half, half, dim, dtype=torch.float64).exp()
         return cls((axes * variances) @ axes.mT)
 
-    def _check(self) -> None:
-        self._set(covariance=checks.covariance(self.covariance, "covariance"))
+    def _check(self) -> Columns:
         checks.positive(self.scale, "scale")
-
-    @cached_property
-    def _factor(self) -> Tensor:
-        factor: Tensor = torch.linalg.cholesky(self.covariance)
-        return self.scale * factor
+        self._set(covariance=checks.covariance(self.covariance, "covariance"))
+        self._set(_law=Elliptical(self.scale * torch.linalg.cholesky(self.covariance)))
+        return Columns(len(self.covariance))
 
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class Student(_Elliptical):
+class Student(_Scaled):
     r"""Multivariate Student with dispersion $s^2 I$: a Gaussian over the root of one $\chi^2_\nu / \nu$.
 
     Args:
@@ -148,7 +143,7 @@ class Student(_Elliptical):
         df: Degrees of freedom $\nu$, an integer; the variance is finite from 3 on.
         scale: $s$, the parameter of the gradient.
 
-    Example:
+    Examples:
         >>> round(Student(dim=1, df=1).entropy() - math.log(4 * math.pi), 12)
         0.0
     """
@@ -159,23 +154,17 @@ class Student(_Elliptical):
 
     formula = "X Student with nu degrees of freedom and dispersion s^2 I"
 
-    def _check(self) -> None:
+    def _check(self) -> Columns:
         checks.count(self.dim, "dim")
         checks.count(self.df, "df")
         checks.positive(self.scale, "scale")
-
-    @property
-    def _df(self) -> float:
-        return self.df
-
-    @cached_property
-    def _factor(self) -> Tensor:
-        return self.scale * torch.eye(self.dim, dtype=torch.float64)
+        self._set(_law=Elliptical(self.scale * torch.eye(self.dim, dtype=torch.float64), self.df))
+        return Columns(self.dim)
 
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class EllipticalPair(PairTask):
+class EllipticalPair(CutPair):
     r"""(X, Y) cut from one normal or Student vector, x and y of any dimensions.
 
     A normal vector has $I(X; Y) = \frac12 \log(\det\Sigma_x \det\Sigma_y / \det\Sigma)$. A Student vector has one
@@ -187,7 +176,7 @@ class EllipticalPair(PairTask):
         x_columns: Number of columns that are x.
         df: Degrees of freedom $\nu$, an integer; infinite for the normal vector.
 
-    Example:
+    Examples:
         >>> task = EllipticalPair.sparse(3, 5, pairs=2, correlation=0.8)
         >>> task.x_dim, task.y_dim, round(task.mutual_information(), 4)
         (3, 5, 1.0217)
@@ -217,43 +206,26 @@ class EllipticalPair(PairTask):
         sigma[i, x_columns + i] = sigma[x_columns + i, i] = correlation
         return cls(sigma, x_columns)
 
-    def _check(self) -> None:
+    def _check(self) -> Columns:
         self._set(dispersion=checks.covariance(self.dispersion, "dispersion"))
-        checks.split(self.x_columns, len(self.dispersion))
         if not math.isinf(self.df):
             checks.count(self.df, "df")
+        return checks.cut(self.x_columns, len(self.dispersion))
 
     @property
+    @override
     def formula(self) -> str:
-        """The distribution in symbols."""
         normal = "(X, Y) ~ N(0, Sigma)"
         return normal if math.isinf(self.df) else "(X, Y) Student with nu degrees of freedom and dispersion Sigma"
 
-    @property
-    def _dims(self) -> tuple[int, int]:
-        return self.x_columns, len(self.dispersion) - self.x_columns
-
     @cached_property
-    def _factors(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Lower triangular factors of the dispersions of (x, y), of x and of y."""
+    @override
+    def _laws(self) -> tuple[Elliptical, Elliptical, Elliptical]:
         sigma, k = self.dispersion, self.x_columns
-        joint, x, y = (torch.linalg.cholesky(part) for part in (sigma, sigma[:k, :k], sigma[k:, k:]))
+        parts = sigma, sigma[:k, :k], sigma[k:, k:]
+        joint, x, y = (Elliptical(torch.linalg.cholesky(part), self.df) for part in parts)
         return joint, x, y
 
-    def mutual_information(self) -> float:
-        """I(X; Y) in nats."""
-        joint, x, y = (standard_entropy(len(one), self.df) + _log_det(one) for one in self._factors)
-        return x + y - joint
-
-    def _draw(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
-        xy = _rows(n, self._factors[0], self.df, source)
-        return xy[:, : self.x_columns], xy[:, self.x_columns :]
-
-    def _log_prob(self, x: Tensor, y: Tensor) -> Tensor:
-        return log_prob(torch.cat([x, y], -1), self._factors[0].to(x), self.df)
-
-    def _log_prob_x(self, x: Tensor) -> Tensor:
-        return log_prob(x, self._factors[1].to(x), self.df)
-
-    def _log_prob_y(self, y: Tensor) -> Tensor:
-        return log_prob(y, self._factors[2].to(y), self.df)
+    def _truth(self) -> Certified:
+        joint, x, y = (law.entropy() for law in self._laws)
+        return Certified(x + y - joint)

@@ -6,9 +6,12 @@ from typing import Any, Self, final
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from infoknife.tasks import checks
 from infoknife.tasks.base import EntropyTask, Seed, uniforms
+from infoknife.tasks.checks import Columns
+from infoknife.tasks.integration import Certified
 
 SLACK = 1e-6  # samples that were rounded to float32 may lie this part of its place across an edge
 
@@ -23,7 +26,7 @@ class Independent(EntropyTask):
         dim: Number $d$ of columns.
         scale: $s$, the parameter of the gradient $d / s$.
 
-    Example:
+    Examples:
         >>> from scipy import stats
         >>> round(Independent(stats.laplace(), dim=2).entropy(), 4)
         3.3863
@@ -37,7 +40,7 @@ class Independent(EntropyTask):
 
     parameter = "scale"
 
-    def _check(self) -> None:
+    def _check(self) -> Columns:
         if not (hasattr(self.distribution, "logpdf") and hasattr(self.distribution, "args")):
             raise TypeError(
                 f"distribution is {self.distribution!r}; expected a continuous distribution of scipy.stats with its "
@@ -45,6 +48,7 @@ class Independent(EntropyTask):
             )
         checks.count(self.dim, "dim")
         checks.positive(self.scale, "scale")
+        return Columns(self.dim)
 
     def _fields(self) -> dict[str, Any]:
         return super()._fields() | {"distribution": self._words}
@@ -55,21 +59,12 @@ class Independent(EntropyTask):
         return f"{self.distribution.dist.name}({', '.join([*(f'{one:g}' for one in self.distribution.args), *named])})"
 
     @property
+    @override
     def formula(self) -> str:
-        """The distribution in symbols."""
         return f"independent X_i ~ s {self._words}"
 
-    @property
-    def _dims(self) -> tuple[int, None]:
-        return self.dim, None
-
-    def entropy(self) -> float:
-        """h(X) in nats."""
-        return self.dim * (float(self.distribution.entropy()) + math.log(self.scale))
-
-    def gradient(self) -> float:
-        """Derivative of h(X) by the scale, d / s."""
-        return self.dim / self.scale
+    def _truth(self) -> Certified:
+        return Certified(self.dim * (float(self.distribution.entropy()) + math.log(self.scale)))
 
     def _draw(self, n: int, source: torch.Generator) -> Tensor:
         u = uniforms(n, self.dim, source=source)
@@ -97,7 +92,7 @@ class TriangleMixture(EntropyTask):
         scales: $s$ (c,), above 0 and at most 1.
         dim: Number $d$ of independent copies.
 
-    Example:
+    Examples:
         >>> TriangleMixture.draw(components=2, dim=8, seed=0).sample(3, seed=1).shape
         torch.Size([3, 8])
         >>> round(TriangleMixture(torch.ones(1), torch.ones(1)).entropy(), 4)
@@ -119,21 +114,17 @@ class TriangleMixture(EntropyTask):
         weights = cuts.diff(prepend=cuts.new_zeros(1), append=cuts.new_ones(1))
         return cls(weights, 0.1 + 0.9 * uniforms(components, source=source), dim)
 
-    def _check(self) -> None:
+    def _check(self) -> Columns:
         weights, scales = checks.probabilities(self.weights, "weights"), checks.vector(self.scales, "scales")
         if len(scales) != len(weights) or float(scales.min()) <= 0 or float(scales.max()) > 1:
             raise ValueError(f"scales is {scales.tolist()}; expected {len(weights)} in (0, 1]")
         checks.count(self.dim, "dim")
         self._set(weights=weights, scales=scales)
+        return Columns(self.dim)
 
-    @property
-    def _dims(self) -> tuple[int, None]:
-        return self.dim, None
-
-    def entropy(self) -> float:
-        """h(X) in nats."""
+    def _truth(self) -> Certified:
         by_component = 0.5 + (self.scales / 2).log() - self.weights.log()
-        return self.dim * float(self.weights @ by_component)
+        return Certified(self.dim * float(self.weights @ by_component))
 
     def _draw(self, n: int, source: torch.Generator) -> Tensor:
         weights, scales = self.weights.to(source.device), self.scales.to(source.device)

@@ -11,10 +11,12 @@ from typing import Self, final
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from infoknife.tasks import checks
-from infoknife.tasks.base import EntropyTask, PairTask, normals
-from infoknife.tasks.elliptical import log_prob
+from infoknife.tasks.base import CutPair, EntropyTask, PairTask, normals
+from infoknife.tasks.checks import Columns
+from infoknife.tasks.elliptical import Elliptical
 from infoknife.tasks.integration import Certified, normal_mean
 
 
@@ -28,7 +30,7 @@ class Components:
         means: (K, d).
         covariances: (K, d, d), symmetric positive definite.
 
-    Example:
+    Examples:
         >>> Components.draw(count=3, dim=2, seed=0, spread=2.0)
         <3 Gaussians in 2 dimensions>
     """
@@ -85,6 +87,10 @@ class Components:
         """The same components, seen in some of the coordinates alone."""
         return Components(self.weights, self.means[:, columns], self.covariances[:, columns, columns])
 
+    def rows(self, n: int, source: torch.Generator) -> Tensor:
+        """Draw x (n, d)."""
+        return self.sample(n, source)[0]
+
     def sample(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
         """Draw x (n, d) and the component (n,) each row came from."""
         where = source.device
@@ -98,7 +104,7 @@ class Components:
     def joint_log_prob(self, x: Tensor) -> Tensor:
         """log w_k + log N(x; m_k, S_k) for every component, shape (N, K)."""
         centred = x - self.means.to(x)[:, None]  # (K, N, d)
-        return (log_prob(centred, self.factors.to(x)) + self.weights.to(x).log()[:, None]).mT
+        return (Elliptical(self.factors).log_prob(centred) + self.weights.to(x).log()[:, None]).mT
 
     def log_prob(self, x: Tensor) -> Tensor:
         """Log-density (N,) of the mixture."""
@@ -144,7 +150,7 @@ class GaussianMixture(EntropyTask):
     Args:
         parts: The weighted Gaussians.
 
-    Example:
+    Examples:
         >>> task = GaussianMixture.draw(components=3, dim=2, seed=0)
         >>> task.error < 1e-9
         True
@@ -159,20 +165,16 @@ class GaussianMixture(EntropyTask):
         """Draw equally weighted components with means from N(0, spread^2 I) and covariances near I."""
         return cls(Components.draw(components, dim, seed, spread=spread))
 
-    def _check(self) -> None:
+    def _check(self) -> Columns:
         checks.kind(self.parts, Components, "parts")
+        return Columns(self.parts.dim)
 
-    @property
-    def _dims(self) -> tuple[int, None]:
-        return self.parts.dim, None
-
-    @cached_property
-    def _integral(self) -> Certified:
+    def _truth(self) -> Certified:
         value, error = self.parts.information()
         return Certified(self.parts.conditional_entropy() + value, error)
 
     def _draw(self, n: int, source: torch.Generator) -> Tensor:
-        return self.parts.sample(n, source)[0]
+        return self.parts.rows(n, source)
 
     def _log_prob(self, x: Tensor) -> Tensor:
         return self.parts.log_prob(x)
@@ -180,14 +182,14 @@ class GaussianMixture(EntropyTask):
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class MixturePair(PairTask):
+class MixturePair(CutPair):
     r"""$(X, Y) \sim \sum_k w_k N(m_k, \Sigma_k)$, of which the first columns are x.
 
     Args:
         parts: The weighted Gaussians of x and y together.
         x_columns: Number of columns that are x.
 
-    Example:
+    Examples:
         >>> round(MixturePair.cross(rho=0.9).mutual_information(), 4)
         0.4084
     """
@@ -209,36 +211,19 @@ class MixturePair(PairTask):
         """Draw equally weighted components with means from N(0, spread^2 I) and covariances near I."""
         return cls(Components.draw(components, x_columns + y_columns, seed, spread=spread), x_columns)
 
-    def _check(self) -> None:
+    def _check(self) -> Columns:
         checks.kind(self.parts, Components, "parts")
-        checks.split(self.x_columns, self.parts.dim)
-
-    @property
-    def _dims(self) -> tuple[int, int]:
-        return self.x_columns, self.parts.dim - self.x_columns
+        return checks.cut(self.x_columns, self.parts.dim)
 
     @cached_property
-    def _marginals(self) -> tuple[Components, Components]:
+    @override
+    def _laws(self) -> tuple[Components, Components, Components]:
         split = self.x_columns
-        return self.parts.marginal(slice(split)), self.parts.marginal(slice(split, None))
+        return self.parts, self.parts.marginal(slice(split)), self.parts.marginal(slice(split, None))
 
-    @cached_property
-    def _integral(self) -> Certified:
+    def _truth(self) -> Certified:
         split = self.x_columns
         return self.parts.mean(lambda xy: self._pointwise(xy[:, :split], xy[:, split:]))
-
-    def _draw(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
-        xy = self.parts.sample(n, source)[0]
-        return xy[:, : self.x_columns], xy[:, self.x_columns :]
-
-    def _log_prob(self, x: Tensor, y: Tensor) -> Tensor:
-        return self.parts.log_prob(torch.cat([x, y], -1))
-
-    def _log_prob_x(self, x: Tensor) -> Tensor:
-        return self._marginals[0].log_prob(x)
-
-    def _log_prob_y(self, y: Tensor) -> Tensor:
-        return self._marginals[1].log_prob(y)
 
 
 @final
@@ -250,9 +235,9 @@ class GaussianClasses(PairTask):
     means, so that two of them need a grid in one dimension only.
 
     Args:
-        parts: The weighted Gaussians, one a class.
+        parts: The weighted Gaussians, one per class.
 
-    Example:
+    Examples:
         >>> x, y = GaussianClasses.draw(classes=10, dim=8, seed=0).sample(5, seed=1)
         >>> x.shape, y.shape, y.dtype
         (torch.Size([5, 8]), torch.Size([5]), torch.int64)
@@ -267,20 +252,11 @@ class GaussianClasses(PairTask):
         """Draw equally likely classes: means from N(0, spread^2 I), covariances near I, or I if common."""
         return cls(Components.draw(classes, dim, seed, spread=spread, common=common))
 
-    def _check(self) -> None:
+    def _check(self) -> Columns:
         checks.kind(self.parts, Components, "parts")
+        return Columns(self.parts.dim, classes=self.parts.count)
 
-    @property
-    def _dims(self) -> tuple[int, None]:
-        return self.parts.dim, None
-
-    @property
-    def y_classes(self) -> int:
-        """Number of classes."""
-        return self.parts.count
-
-    @cached_property
-    def _integral(self) -> Certified:
+    def _truth(self) -> Certified:
         return self.parts.information()
 
     def _draw(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from infoknife.tasks import checks
 from infoknife.tasks.base import PairTask, normals, uniforms
+from infoknife.tasks.checks import Columns
+from infoknife.tasks.integration import Certified
 
 ROOT3 = math.sqrt(3)
 SLACK = 1 + 1e-6  # samples that were rounded to float32 may lie a little across an edge
@@ -43,13 +45,10 @@ class _CorrelatedCopies(PairTask):
     def _standard(n: int, dim: int, source: torch.Generator) -> Tensor:
         """Draw X and E together (2, n, dim)."""
 
-    def _check(self) -> None:
+    def _check(self) -> Columns:
         checks.count(self.dim, "dim")
         checks.correlation(self.rho, "rho")
-
-    @property
-    def _dims(self) -> tuple[int, int]:
-        return self.dim, self.dim
+        return Columns(self.dim, self.dim)
 
     @property
     def _noise(self) -> float:
@@ -72,7 +71,7 @@ class GaussianPair(_CorrelatedCopies):
         dim: Number d of pairs; x and y have d columns each.
         rho: Correlation, the parameter of the gradient $d \rho / (1 - \rho^2)$.
 
-    Example:
+    Examples:
         >>> task = GaussianPair.of_information(dim=20, nats=10)
         >>> round(task.rho, 4), round(task.mutual_information(), 4), round(task.gradient(), 3)
         (0.7951, 10.0, 43.224)
@@ -89,13 +88,8 @@ class GaussianPair(_CorrelatedCopies):
     def _standard(n: int, dim: int, source: torch.Generator) -> Tensor:
         return normals(2, n, dim, source=source)
 
-    def mutual_information(self) -> float:
-        """I(X; Y) in nats."""
-        return -0.5 * self.dim * math.log1p(-(self.rho**2))
-
-    def gradient(self) -> float:
-        """Derivative of I(X; Y) by rho."""
-        return self.dim * self.rho / (1 - self.rho**2)
+    def _truth(self) -> Certified:
+        return Certified(-0.5 * self.dim * math.log1p(-(self.rho**2)))
 
     def _log_prob_x(self, x: Tensor) -> Tensor:
         return (-0.5 * x.square() - 0.5 * math.log(2 * math.pi)).sum(-1)
@@ -115,7 +109,7 @@ class UniformPair(_CorrelatedCopies):
         dim: Number d of copies; x and y have d columns each.
         rho: Correlation, the parameter of the gradient.
 
-    Example:
+    Examples:
         >>> task = UniformPair.of_information(dim=20, nats=10)
         >>> round(task.rho, 4), round(task.mutual_information(), 4)
         (0.7071, 10.0)
@@ -134,15 +128,8 @@ class UniformPair(_CorrelatedCopies):
     def _standard(n: int, dim: int, source: torch.Generator) -> Tensor:
         return ROOT3 * (2 * uniforms(2, n, dim, source=source) - 1)
 
-    def mutual_information(self) -> float:
-        """I(X; Y) in nats."""
-        return self.dim * _uniform_information(abs(self.rho) / self._noise)
-
-    def gradient(self) -> float:
-        """Derivative of I(X; Y) by rho."""
-        t = abs(self.rho) / self._noise
-        by_slope = 0.5 if t <= 1 else 1 / t - 0.5 / t**2
-        return math.copysign(self.dim * by_slope / self._noise**3, self.rho)
+    def _truth(self) -> Certified:
+        return Certified(self.dim * _uniform_information(abs(self.rho) / self._noise))
 
     def _log_prob_x(self, x: Tensor) -> Tensor:
         return _box_log_prob(x, ROOT3).sum(-1)
@@ -161,7 +148,7 @@ class AdditiveUniform(PairTask):
     Args:
         epsilon: Reach of the noise, the parameter of the gradient.
 
-    Example:
+    Examples:
         >>> round(AdditiveUniform(0.1).mutual_information(), 4)
         1.7094
     """
@@ -171,20 +158,12 @@ class AdditiveUniform(PairTask):
     formula = "Y = X + E, X uniform on [0, 1], E uniform on [-epsilon, epsilon]"
     parameter = "epsilon"
 
-    def _check(self) -> None:
+    def _check(self) -> Columns:
         checks.positive(self.epsilon, "epsilon")
+        return Columns(1, 1)
 
-    @property
-    def _dims(self) -> tuple[int, int]:
-        return 1, 1
-
-    def mutual_information(self) -> float:
-        """I(X; Y) in nats."""
-        return _uniform_information(0.5 / self.epsilon)
-
-    def gradient(self) -> float:
-        """Derivative of I(X; Y) by epsilon."""
-        return 1 - 1 / self.epsilon if self.epsilon <= 0.5 else -0.25 / self.epsilon**2
+    def _truth(self) -> Certified:
+        return Certified(_uniform_information(0.5 / self.epsilon))
 
     def _draw(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
         x, noise = uniforms(2, n, 1, source=source)

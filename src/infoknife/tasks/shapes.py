@@ -12,6 +12,7 @@ from torch import Tensor
 
 from infoknife.tasks import checks
 from infoknife.tasks.base import EntropyTask, normals, uniforms
+from infoknife.tasks.checks import Columns
 from infoknife.tasks.independent import SLACK
 from infoknife.tasks.integration import Certified, box_integral
 
@@ -25,7 +26,7 @@ class UniformBall(EntropyTask):
         dim: Dimension $d$.
         radius: Radius $r$, the parameter of the gradient.
 
-    Example:
+    Examples:
         >>> round(UniformBall(2).entropy() - math.log(math.pi), 12)
         0.0
     """
@@ -36,22 +37,14 @@ class UniformBall(EntropyTask):
     formula = "X uniform on a ball with radius r"
     parameter = "radius"
 
-    def _check(self) -> None:
+    def _check(self) -> Columns:
         checks.count(self.dim, "dim")
         checks.positive(self.radius, "radius")
+        return Columns(self.dim)
 
-    @property
-    def _dims(self) -> tuple[int, None]:
-        return self.dim, None
-
-    def entropy(self) -> float:
-        """h(X) in nats."""
+    def _truth(self) -> Certified:
         half = self.dim / 2
-        return half * math.log(math.pi) - math.lgamma(half + 1) + self.dim * math.log(self.radius)
-
-    def gradient(self) -> float:
-        """Derivative of h(X) by the radius, d / r."""
-        return self.dim / self.radius
+        return Certified(half * math.log(math.pi) - math.lgamma(half + 1) + self.dim * math.log(self.radius))
 
     def _draw(self, n: int, source: torch.Generator) -> Tensor:
         direction = torch.nn.functional.normalize(normals(n, self.dim, source=source), dim=-1)
@@ -74,7 +67,7 @@ class Rings(EntropyTask):
         radii: Radii of the circles.
         noise: $\sigma$.
 
-    Example:
+    Examples:
         >>> task = Rings(radii=(1.0, 2.0), noise=0.1)
         >>> round(task.entropy(), 4), task.error < 1e-6
         (1.9924, True)
@@ -85,19 +78,15 @@ class Rings(EntropyTask):
 
     formula = "concentric circles + N(0, s^2 I)"
 
-    def _check(self) -> None:
+    def _check(self) -> Columns:
         if not self.radii:
             raise ValueError("radii is empty; expected the radius of at least one circle")
         for radius in self.radii:
             checks.positive(radius, "radii")
         checks.positive(self.noise, "noise")
+        return Columns(2)
 
-    @property
-    def _dims(self) -> tuple[int, None]:
-        return 2, None
-
-    @cached_property
-    def _integral(self) -> Certified:
+    def _truth(self) -> Certified:
         def ring(r: float) -> float:
             density = self._radial_log_prob(torch.tensor([r], dtype=torch.float64)).exp()
             return 2 * math.pi * r * float(torch.special.entr(density))
@@ -136,7 +125,7 @@ class TwoMoons(EntropyTask):
     Args:
         noise: $\sigma$, from 0.02 on.
 
-    Example:
+    Examples:
         >>> task = TwoMoons(noise=0.1)
         >>> round(task.entropy(), 4), task.error < 1e-6
         (1.0076, True)
@@ -146,14 +135,11 @@ class TwoMoons(EntropyTask):
 
     formula = "two interleaved half circles + N(0, s^2 I)"
 
-    def _check(self) -> None:
+    def _check(self) -> Columns:
         checks.positive(self.noise, "noise")
         if self.noise < 0.02:
             raise ValueError(f"noise is {self.noise}; expected at least 0.02, which the grid can still resolve")
-
-    @property
-    def _dims(self) -> tuple[int, None]:
-        return 2, None
+        return Columns(2)
 
     @cached_property
     def _arc(self) -> tuple[Tensor, Tensor]:
@@ -163,8 +149,7 @@ class TwoMoons(EntropyTask):
         log_weights = torch.as_tensor(weights / 4).log()  # the rule's weights sum to 2, a moon has mass 1/2
         return torch.cat([_moon(t, 0), _moon(t, 1)]), torch.cat([log_weights, log_weights])
 
-    @cached_property
-    def _integral(self) -> Certified:
+    def _truth(self) -> Certified:
         margin = 8 * self.noise
         box = [(-1 - margin, 2 + margin), (-0.5 - margin, 1 + margin)]
         return box_integral(lambda x: torch.special.entr(self._log_prob(x).exp()), box, self.noise / 3)

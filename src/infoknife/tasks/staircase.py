@@ -27,7 +27,7 @@ class Staircase:
         levels: The tasks in their order.
         steps_per_level: Training steps that each of them lasts.
 
-    Example:
+    Examples:
         >>> stairs = Staircase.gaussian(dim=20, steps_per_level=4000)
         >>> [round(task.mutual_information(), 6) for task in stairs.levels]
         [2.0, 4.0, 6.0, 8.0, 10.0]

@@ -4,7 +4,7 @@ import pytest
 
 from infoknife.measure.candidates import catalogue
 from infoknife.measure.candidates.catalogue import CLOSED, EFFORTS, NETWORKS, candidates, methods
-from infoknife.measure.candidates.networks import Classifier, NetworkDensity
+from infoknife.measure.candidates.networks import Classifier, NetworkDensity, NetworkDifference
 
 
 def names(method: str, effort: str) -> list[str]:
@@ -18,12 +18,11 @@ def test_methods_are_families_and_networks() -> None:
         "gaussian",
         "independent",
         "student",
-        "elliptical",
         "mixture",
-        "canonical",
+        "neighbours",
         "selected",
     }
-    assert networks == ("autoregressive", "classifier", "knife", "flow")
+    assert networks == ("difference", "autoregressive", "classifier", "knife", "flow")
     assert len(set(methods())) == len(methods())
 
 
@@ -44,7 +43,7 @@ def test_the_cheap_ones_come_first(effort: str) -> None:
 @pytest.mark.parametrize("method", NETWORKS)
 def test_a_network_is_trained_for_the_effort_s_steps(method: str, effort: str) -> None:
     (one,) = candidates(method, effort)
-    assert isinstance(one, NetworkDensity | Classifier)
+    assert isinstance(one, NetworkDensity | NetworkDifference | Classifier)
     assert one.steps == EFFORTS[effort].steps > 0
 
 

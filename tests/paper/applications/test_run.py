@@ -15,10 +15,10 @@ from infoknife.paper.applications.run import (
     Facts,
     Run,
     RunResult,
+    SelectionRule,
     ended,
     random_states,
     read_model,
-    read_state,
     run_folder,
     seeded,
     set_random_states,
@@ -32,7 +32,8 @@ class ToySettings(RunSettings):
     """A line through noise."""
 
     APPLICATION: ClassVar[str] = "toy"
-    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {"method": ("knife", "none")}
+    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {"method": ("knife", "none"), "select": ("best", "last", "never")}
+    select: str = "best"
     steps: int = 10
     patience: int = 0
 
@@ -47,6 +48,11 @@ class ToyRun(Run):
     MODULES = ("model", "optimizer")
     STATE = ("seen",)
     CURVES = ("step", "score", "never")
+    RULES = (
+        SelectionRule("best", "score", 1, "labels"),
+        SelectionRule("last", "step", 1, "nothing"),
+        SelectionRule("never", "never", -1, "what is never said"),
+    )
 
     def __init__(self, settings: ToySettings, data: str = "data", scores: Any = None) -> None:
         super().__init__(settings, data, steps=settings.steps, every=3, device="cpu")
@@ -67,15 +73,16 @@ class ToyRun(Run):
         score = -self.model(torch.ones(1, 2)).square().sum().item()
         return {"score": score if self.scores is None else self.scores[self.step]}
 
-    def selection(self, facts: Facts) -> float | None:
-        return facts["score"]
-
     def exhausted(self) -> bool:
         return self.settings.patience > 0 and self.step - self.best["step"] >= self.settings.patience
 
     def finish(self) -> dict[str, Any]:
         self.restore()
         return {"best_step": self.best["step"], "seen": self.seen, "note": "<so>", "stopped": self.stopped}
+
+    def judge(self, rule: SelectionRule) -> dict[str, Any]:
+        self.restore(rule)
+        return {"weight": self.model.state_dict()["0.weight"].sum().item()}
 
     def save_model(self, folder: Path) -> None:
         write_state(folder / "model.pt", {"model": self.model.state_dict()})
@@ -174,7 +181,7 @@ def test_the_folder_tells_all(tmp_path: Path) -> None:
     page = (tmp_path / "index.html").read_text()
     assert "&lt;so&gt;" in page
     assert "<so>" not in page
-    assert "<polyline" in page
+    assert "<svg" in page
     assert read_model(tmp_path)["model"].keys() == result.model.state_dict().keys()
 
 
@@ -209,28 +216,22 @@ def test_the_best_model_is_kept_and_patience_ends(
     assert result.curves["score"] == list(scores.values())
 
 
+@pytest.mark.parametrize(("select", "best"), [("best", 6), ("last", 10), ("never", 10)])
+def test_a_rule_says_which_model_is_kept(select: str, best: int) -> None:
+    """Where the rule's fact is never known that is the last one; other rules keep their own."""
+    toy = ToyRun(ToySettings(select=select), scores={3: 0.5, 6: 0.9, 9: 0.1, 10: 0.3})
+    assert toy.run().results["best_step"] == best
+    both = ToyRun(ToySettings(), scores={3: 0.5, 6: 0.9, 9: 0.1, 10: 0.3})
+    both.rules = ToyRun.RULES
+    both.train()
+    assert {name: kept["step"] for name, kept in both.kept_models.items()} == {"best": 6, "last": 10, "never": 10}
+
+
 def test_a_number_that_is_not_finite_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(FloatingPointError, match="loss of step"):
         run(lr=1e30)
     with pytest.raises(FloatingPointError, match="finite"):
         module.leave(tmp_path, {"application": "toy"}, {}, {"score": math.nan}, {"step": []})
-
-
-def test_states_are_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "deep" / "checkpoint.pt"
-    assert read_state(path) is None
-    write_state(path, {"step": 1, "weight": torch.arange(3.0)})
-
-    def save(state: object, file: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(torch, "save", save)
-    with pytest.raises(KeyboardInterrupt):
-        write_state(path, {"step": 2})
-    found = read_state(path)
-    assert found is not None
-    assert found["step"] == 1
-    assert [each.name for each in path.parent.iterdir()] == ["checkpoint.pt"]
 
 
 @pytest.mark.parametrize("keep", [0, 200])

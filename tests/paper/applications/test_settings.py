@@ -37,9 +37,9 @@ def test_methods_have_fields_of_their_own() -> None:
     weights = [FairTextSettings.preset("cpu", "synthetic", name).weight for name in ("knife", "mine")]
     assert weights == [3.0, 1.0]
     assert AdaptationSettings.preset("cpu", "usps", "mnist", "knife").estimator_lr == 0.03
-    poolings = [BottleneckSettings.preset("cpu", "mrpc", name).pooling for name in ("none", "knife")]
+    poolings = [BottleneckSettings.preset("cpu", "mrpc", name).pooling for name in ("plain", "knife")]
     assert poolings == ["mean", "pair"]
-    assert BottleneckSettings.preset("cpu", "mrpc", "none", pooling="pair").pooling == "pair"
+    assert BottleneckSettings.preset("cpu", "mrpc", "plain", pooling="pair").pooling == "pair"
 
 
 @every_kind

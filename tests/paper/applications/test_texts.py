@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from infoknife.paper.applications.texts import (
     Classes,
-    Request,
+    Roles,
     SplitRows,
     TextTable,
-    check_names,
+    check_roles,
     coded,
     drawn,
     listed,
@@ -32,8 +32,7 @@ from infoknife.paper.applications.texts import (
 )
 from tests.paper.applications.tables_of_texts import SECRET, cells, table, without, write
 
-ROLES = {"text": "text", "label": "mood", "private": "age", "split": "split"}
-ASKED = Request(ROLES, "the text and the label", ("text",), ("split",))
+ROLES: Roles = {"text": "text", "label": "mood", "private": "age", "split": "split"}
 TEXTS = ['a, "b"', "tab\there", "two\nlines", "back\\slash", "ends\\", "", " spaced ", "é 😂 \u2028 \x85", "\\t", "'"]
 NAME = "owner/moods"
 
@@ -53,7 +52,7 @@ def test_columns_come_back(tmp_path: Path, name: str) -> None:
     else:
         write(path, columns(TEXTS))
     for place in (path, tmp_path):
-        found = read_table(place, ASKED)
+        found = read_table(place, ROLES)
         assert found.cells["text"] == TEXTS
         assert found.cells["label"] == ["good"] * len(TEXTS)
         assert "split" not in found.cells
@@ -67,13 +66,13 @@ def test_escapes_are_those_of_pandas(tmp_path: Path, row: bytes) -> None:
     path.write_bytes(b"mood\tage\ttext\ngood\t1\t" + row + b"\nbad\t2\tnext\n")
     how: dict[str, Any] = {"sep": "\t", "quoting": csv.QUOTE_NONE, "escapechar": "\\", "keep_default_na": False}
     expected = pd.read_csv(io.BytesIO(path.read_bytes()), dtype=str, **how)["text"].tolist()
-    assert read_table(path, ASKED).cells["text"] == expected
+    assert read_table(path, ROLES).cells["text"] == expected
 
 
 def test_missing_cells_of_parquet_are_empty(tmp_path: Path) -> None:
     mood = pa.array(["good", None, "bad"]).dictionary_encode()
     pq.write_table(pa.table({"mood": mood, "age": [1.0, 2.5, None], "text": ["a", None, "c"]}), tmp_path / "a.parquet")
-    found = read_table(tmp_path, ASKED)
+    found = read_table(tmp_path, ROLES)
     assert (found.cells["text"], found.cells["label"]) == (["a", "", "c"], ["good", "", "bad"])
     assert found.cells["private"] == ["1.0", "2.5", ""]
 
@@ -83,11 +82,11 @@ def test_the_one_table_of_a_folder_that_fits(tmp_path: Path) -> None:
     write(tmp_path / "others.csv", {"mood": ["a"], "sentence": ["x"]})
     (tmp_path / "broken.csv").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "folder.csv").mkdir()
-    found = read_table(tmp_path, ASKED)
+    found = read_table(tmp_path, ROLES)
     assert (Path(found.name).name, found.cells["text"]) == ("moods.tsv", cells()["text"])
     write(tmp_path / "more.csv", cells())
     with pytest.raises(ValueError, match=r"2 tables .*broken\.csv: cannot be read"):
-        read_table(tmp_path, ASKED)
+        read_table(tmp_path, ROLES)
 
 
 @pytest.mark.parametrize("content", [None, f"{SECRET} is a text,x\nb,y\n"], ids=["empty", "headless"])
@@ -95,31 +94,30 @@ def test_a_folder_without_such_a_table(tmp_path: Path, content: str | None) -> N
     if content is not None:
         (tmp_path / "headless.csv").write_text(content)
     with pytest.raises(ValueError, match=r"0 tables .* age, mood, text") as caught:
-        read_table(tmp_path, ASKED)
+        read_table(tmp_path, ROLES)
     assert SECRET not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["mood", "age", "text"])
 def test_missing_columns_are_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match=rf"no column '{name}'; found: .*'split'.*\(--text, --label, --private\)"):
-        read_table(write(tmp_path / "moods.csv", without(cells(), name)), ASKED)
+        read_table(write(tmp_path / "moods.csv", without(cells(), name)), ROLES)
 
 
 def test_a_named_column_of_splits_must_be_there(tmp_path: Path) -> None:
-    asked = Request({**ROLES, "split": "part"}, "the text")
     with pytest.raises(ValueError, match="no column 'part'"):
-        read_table(write(tmp_path / "moods.csv", cells()), asked)
+        read_table(write(tmp_path / "moods.csv", cells()), {**ROLES, "split": "part"})
 
 
 @pytest.mark.parametrize(("data", "hub"), [(None, None), ("a.csv", "owner/name")])
 def test_one_source(data: str | None, hub: str | None) -> None:
     with pytest.raises(ValueError, match=r"data is .* and hub is"):
-        read_source(ASKED, data, hub)
+        read_source(ROLES, data, hub)
 
 
 def test_a_table_without_rows(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no row"):
-        read_source(ASKED, write(tmp_path / "moods.csv", columns([])), None)
+        read_source(ROLES, write(tmp_path / "moods.csv", columns([])), None)
 
 
 def test_parts_of_a_table_know_their_places() -> None:
@@ -139,7 +137,7 @@ def test_empty_texts_are_counted() -> None:
 @pytest.mark.parametrize("names", [{"label": ""}, {"label": "a", "text": "a"}])
 def test_names_that_cannot_be(names: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"^label"):
-        check_names(names)
+        check_roles(names)
 
 
 def test_only_single_words_are_shown() -> None:
@@ -190,7 +188,7 @@ def install(monkeypatch: pytest.MonkeyPatch, answer: Any) -> list[Any]:
 
 def test_splits_of_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = install(monkeypatch, {"train": rows(3), "test": rows(2), "unlabelled": rows(5)})
-    found = read_hub(f"{NAME}:small", ASKED)
+    found = read_hub(f"{NAME}:small", ROLES)
     assert asked == [(NAME, "small")]
     assert found.cells["split"] == ["train"] * 3 + ["test"] * 2
     assert found.cells["label"] == ["0", "1", "0", "0", "1"]
@@ -200,15 +198,15 @@ def test_splits_of_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_column_of_splits_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, {"train": rows(2, split=["train", "dev"]), "test": rows(1, split=["test"])})
-    assert read_hub(NAME, ASKED).cells["split"] == ["train", "dev", "test"]
+    assert read_hub(NAME, ROLES).cells["split"] == ["train", "dev", "test"]
     install(monkeypatch, {"everything": rows(3)})
-    assert "split" not in read_hub(NAME, ASKED).cells
+    assert "split" not in read_hub(NAME, ROLES).cells
 
 
 def test_classes_with_names(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = HubRows({"mood": ["bad", "good"]}, mood=[1, 0, -1, None], age=[1.0, float("nan"), True, 2], text=["a"] * 4)
     install(monkeypatch, {"train": answer})
-    found = read_hub(NAME, ASKED)
+    found = read_hub(NAME, ROLES)
     assert found.cells["label"] == ["good", "bad", "", ""]
     assert found.cells["private"] == ["1.0", "", "True", "2"]
 
@@ -226,22 +224,22 @@ def test_classes_with_names(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_answers_that_do_not_fit(answer: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, answer)
     with pytest.raises(ValueError, match=message) as caught:
-        read_hub(NAME, ASKED)
+        read_hub(NAME, ROLES)
     assert SECRET not in str(caught.value)
 
 
 def test_the_network_says_why_and_a_parser_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, OSError("no route"))
     with pytest.raises(ConnectionError, match="no route"):
-        read_hub(NAME, ASKED)
+        read_hub(NAME, ROLES)
     install(monkeypatch, ValueError(f"expected 3 columns, got 2: {SECRET}"))
     with pytest.raises(ConnectionError, match="ValueError") as caught:
-        read_hub(NAME, ASKED)
+        read_hub(NAME, ROLES)
     assert SECRET not in str(caught.value)
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(ModuleNotFoundError, match="pip install datasets"):
-        read_hub(NAME, ASKED)
+        read_hub(NAME, ROLES)
 
 
 # classes

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from infoknife.paper.engine import judge, read_records, write
-from infoknife.paper.engine.records import Record, failed, mean_of, result
+from infoknife.paper.engine.records import Record, failed, frame, mean_of
 from infoknife.paper.engine.report import sections
 from infoknife.paper.experiments import EXPERIMENTS
 from infoknife.pictures import Table
@@ -87,7 +87,7 @@ def test_quick_runs_are_not_judged_but_for_the_benchmark() -> None:
     quick = [
         {**record, "preset": "quick"} for record in (*factory.entropies("table1", "ours", 10, 2), *factory.bench())
     ]
-    assert {each.experiment for each in judge(quick, EXPERIMENTS)} == {"bench"}
+    assert {each.short for each in judge(quick, EXPERIMENTS)} == {"Benchmark"}
 
 
 def test_no_records(tmp_path: Path) -> None:
@@ -100,4 +100,4 @@ def test_what_is_not_finite_counts_as_failed() -> None:
         factory.record("a", "ours", {}, results={"x": value, "deep": [{"y": value}]}) for value in (1.0, float("nan"))
     ]
     assert [failed(run) for run in runs] == [False, True]
-    assert mean_of(runs, result("x"))[:4] == (1.0, None, 2, 1)
+    assert mean_of(frame(runs), "x") == (1.0, None, 2, 1)

@@ -2,17 +2,21 @@ import datetime
 import errno
 import json
 import os
+import signal
+import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from infoknife._version import __version__
-from infoknife.paper.engine import Outcome, Store, Trial, run
-from infoknife.paper.engine.runner import run_trial
+from infoknife.paper.engine import Outcome, Store, Trial, read_records, run
 from infoknife.paper.engine.trial import Arguments, OnStep
 from infoknife.paper.experiments import select
 from tests.paper.engine.tiny import fail, succeed, tiny
@@ -123,12 +127,6 @@ def test_what_another_process_holds_is_taken(store: Store) -> None:
     assert fates(trials, store) == ["done"]
 
 
-def test_steps_are_reported(store: Store) -> None:
-    steps: list[int] = []
-    run_trial(tiny().trials("quick")[0], store, on_progress=lambda step, facts: steps.append(step))
-    assert steps == [1, 2, 3, 4]
-
-
 def test_a_record_that_cannot_be_written_ends_the_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(store: Store, trial: Trial, record: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -193,47 +191,71 @@ def test_real_trials_at_once_find_the_same(store: Store, tmp_path: Path) -> None
 # workers
 
 
-Call = tuple[Callable[..., object], tuple[object, ...], dict[str, object]]  # joblib's
+class Worker(Executor):
+    """Joblib's executor without processes, which breaks where a trial kills it."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> "Future[Any]":
+        future = Future[Any]()
+        try:
+            future.set_result(function(*arguments))
+        except SystemExit:
+            future.set_exception(BrokenProcessPool())
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False, kill_workers: bool = False) -> None:
+        """Do nothing."""
 
 
-class Here:
-    """Joblib without workers."""
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many workers were started each time."""
+    started: list[int] = []
 
-    def __init__(self, **options: object) -> None:
-        self.options = options
+    def start(jobs: int, env: dict[str, str]) -> Worker:
+        started.append(jobs)
+        return Worker()
 
-    def __call__(self, calls: Iterable[Call]) -> Iterator[object]:
-        assert self.options["n_jobs"] == 2
-        return (function(*arguments, **options) for function, arguments, options in calls)
-
-
-class Broken(Here):
-    """What joblib does when a worker is killed: the first trial is done, then it breaks."""
-
-    def __call__(self, calls: Iterable[Call]) -> Iterator[object]:
-        yield next(super().__call__(calls))
-        raise BrokenProcessPool
+    monkeypatch.setattr("joblib.externals.loky.get_reusable_executor", start)
+    return started
 
 
-def test_several_jobs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("joblib.Parallel", Here)
+def test_several_jobs(store: Store, workers: list[int]) -> None:
     trials = tiny().trials("quick")
     with store.claim(trials[1]):
-        assert fates(trials, store, jobs=2) == ["done", "taken", "done"]
+        assert sorted(fates(trials, store, jobs=2)) == ["done", "done", "taken"]
     assert fates(trials, store, jobs=2) == ["done"]
     assert fates(trials, store, jobs=2) == []
+    assert workers == [2]  # one trial needs none
 
 
-def test_a_worker_that_is_killed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("joblib.Parallel", Broken)
-    trials = tiny().trials("quick")
+def test_a_trial_whose_worker_is_killed_runs_again(store: Store, workers: list[int]) -> None:
+    ran: list[int] = []
+
+    def killed_once(arguments: Arguments, on_step: OnStep) -> Outcome:
+        ran.append(arguments["seed"])
+        if ran.count(1) == 1 and arguments["seed"] == 1:
+            raise SystemExit
+        return succeed(arguments, on_step)
+
+    assert fates(tiny(killed_once).trials("quick"), store, jobs=2) == ["done"] * 3
+    assert sorted(ran) == [0, 1, 1, 2]
+    assert len(workers) == 2
+
+
+def test_a_trial_that_kills_its_workers_ends_the_run(store: Store, workers: list[int]) -> None:
+    def kills(arguments: Arguments, on_step: OnStep) -> Outcome:
+        if arguments["seed"] == 1:
+            raise SystemExit
+        return succeed(arguments, on_step)
+
+    trials = tiny(kills, seeds=4).trials("quick")
     with pytest.raises(ChildProcessError, match="memory; choose fewer jobs"):
         fates(trials, store, jobs=2)
-    assert [store.record(trial) is not None for trial in trials] == [True, False, False]
+    assert [store.record(trial) is not None for trial in trials] == [True, False, True, True]
 
 
 def test_joblib_is_missing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "joblib", None)
+    monkeypatch.setitem(sys.modules, "joblib.externals.loky", None)
     trials = tiny().trials("quick")
     with pytest.raises(ModuleNotFoundError, match=r"jobs is 2.*infoknife\[experiments\]"):
         fates(trials, store, jobs=2)
@@ -258,3 +280,45 @@ def test_curves_are_kept_to_six_digits(store: Store) -> None:
     assert record is not None
     assert record["results"]["estimate"] == 1 / 3
     assert record["curves"]["estimate"] == [0.333333]
+
+
+# a cluster
+
+
+def slow(arguments: Arguments, on_step: OnStep) -> Outcome:
+    """Say where it runs, and take a while."""
+    time.sleep(0.3)
+    return Outcome({"process": os.getpid()}, {})
+
+
+def test_a_cluster_whose_workers_are_killed(store: Store) -> None:
+    """Every record is there, none twice, and trials that were lost ran again on other workers."""
+    distributed = pytest.importorskip("distributed")
+    trials, killed, done = tiny(slow, seeds=12).trials("quick"), list[int](), list[str]()
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
+        for trial, fate in run(trials, store, backend="dask", scheduler=cluster.scheduler_address):
+            done.append(trial.id)
+            assert fate == "done"
+            if len(done) in {3, 7}:  # while others run
+                at_work = (w.pid for w in cluster.workers.values() if w.worker_address in cluster.scheduler.workers)
+                killed.append(next(at_work))
+                os.kill(killed[-1], signal.SIGKILL)
+    assert sorted(done) == sorted(trial.id for trial in trials)
+    assert len({read["id"] for read in read_records(store.root)}) == len(list(store.root.glob("*/record.jsonl"))) == 12
+
+
+def test_a_scheduler_that_does_not_answer_is_told_soon(store: Store) -> None:
+    pytest.importorskip("distributed")
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{unheard.getsockname()[1]}"
+        start = time.monotonic()
+        with pytest.raises(ConnectionError, match=address):
+            list(run(tiny().trials("quick"), store, backend="dask", scheduler=address))
+    assert time.monotonic() - start < 10
+
+
+def test_dask_is_missing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dask.distributed", None)
+    with pytest.raises(ModuleNotFoundError, match=r"infoknife\[dask\]"):
+        list(run(tiny().trials("quick"), store, backend="dask"))

@@ -3,16 +3,23 @@
 import pytest
 
 from infoknife.paper.engine.records import Mean
-from infoknife.paper.engine.verdicts import Point, compared, reproduced, spread
+from infoknife.paper.engine.verdicts import Point, Verdict, compared, reproduced, spread
 
 
-def one(mean: float | None, std: float | None = None, runs: int = 1, failures: int = 0) -> Mean:
-    return Mean(mean, std, runs, failures)
+def compare(ours: Mean, rivals: dict[str, Mean], goal: float = 0.0) -> Verdict:
+    (verdict,) = compared("x", ours, rivals, "error", goal=goal)
+    return verdict
+
+
+def reproduce(*points: tuple[str, float, float, float, float]) -> Verdict:
+    """From points as (where, ours, the paper's, spread, goal)."""
+    (verdict,) = reproduced("x", [Point(at, Mean(ours), Mean(paper), *more) for at, ours, paper, *more in points])
+    return verdict
 
 
 def test_the_spread_is_two_deviations_or_a_tenth() -> None:
-    assert spread(one(1.0, 0.3)) == 0.6
-    assert spread(one(-1.0, 0.01)) == 0.1
+    assert spread(Mean(1.0, 0.3)) == 0.6
+    assert spread(Mean(-1.0, 0.01)) == 0.1
 
 
 @pytest.mark.parametrize(
@@ -20,49 +27,41 @@ def test_the_spread_is_two_deviations_or_a_tenth() -> None:
     [(1.05, 0.0, "reproduced"), (0.5, 0.0, "ahead"), (1.5, 0.0, "behind"), (1.5, 2.0, "ahead"), (0.5, 2.0, "behind")],
 )
 def test_a_number_beside_a_published_one(ours: float, goal: float, kind: str) -> None:
-    assert reproduced("x", [Point("", ours, 1.0, 0.1, goal)], "").kind == kind
+    assert reproduce(("", ours, 1.0, 0.1, goal)).kind == kind
 
 
 def test_of_several_numbers_all_that_are_off_must_be_better() -> None:
-    good, bad, same = Point("a", 0.5, 1.0, 0.1), Point("b", 2.0, 1.0, 0.1), Point("c", 1.0, 1.0, 0.1)
-    assert reproduced("x", [same, same], "").kind == "reproduced"
-    assert reproduced("x", [good, same], "").kind == "ahead"
-    verdict = reproduced("x", [good, bad, same], "numbers")
+    good, bad, same = ("a", 0.5, 1.0, 0.1, 0.0), ("b", 2.0, 1.0, 0.1, 0.0), ("c", 1.0, 1.0, 0.1, 0.0)
+    assert reproduce(same, same).kind == "reproduced"
+    assert reproduce(good, same).kind == "ahead"
+    verdict = reproduce(good, bad, same)
     assert verdict.kind == "behind"
-    assert verdict.text.startswith("numbers: 1.0000 apart at b")
+    assert verdict.text.startswith("0.5000 against 1.0000 (a), 2.0000 against 1.0000 (b)")
+    assert ": 1.0000 apart at b" in verdict.text
     assert "1 of 3 within" in verdict.text
 
 
 def test_the_best_rival_is_named() -> None:
-    verdict = compared("x", one(0.1), {"a": one(0.3), "b": one(0.2)}, "error")
-    assert verdict is not None
-    assert (verdict.kind, verdict.against) == ("ahead", "b")
-    verdict = compared("x", one(0.25), {"a": one(0.3), "b": one(0.2), "c": one(None, runs=2, failures=2)}, "error")
-    assert verdict is not None
-    assert (verdict.kind, verdict.against) == ("behind", "b")
-    assert "by 0.05" in verdict.text
-    assert "1 of 2 are ahead" in verdict.text
+    rivals = {"a": Mean(0.3), "b": Mean(0.2), "c": Mean(None, None, 2, 2)}
+    ahead, behind = compare(Mean(0.1), rivals), compare(Mean(0.25), rivals)
+    assert (ahead.kind, ahead.against) == ("ahead", "b")
+    assert (behind.kind, behind.against) == ("behind", "b")
+    assert "by 0.05" in behind.text
+    assert "1 of 2 are ahead" in behind.text
 
 
 def test_the_goal_decides_what_is_better() -> None:
-    for goal, kind in ((0.0, "behind"), (100.0, "ahead")):
-        verdict = compared("x", one(80.0), {"a": one(70.0)}, "accuracy", goal=goal)
-        assert verdict is not None
-        assert verdict.kind == kind
+    assert compare(Mean(80.0), {"a": Mean(70.0)}).kind == "behind"
+    assert compare(Mean(80.0), {"a": Mean(70.0)}, goal=100.0).kind == "ahead"
 
 
-def test_a_difference_within_the_noise_is_told() -> None:
-    texts = []
-    for std in (0.01, 1.0):
-        verdict = compared("x", one(0.1, std, 4), {"a": one(0.2, std, 4)}, "error")
-        assert verdict is not None
-        texts.append("standard errors" in verdict.text)
-    assert texts == [False, True]
+def test_a_difference_within_the_noise_and_failures_are_told() -> None:
+    texts = [compare(Mean(0.1, std, 4), {"a": Mean(0.2, std, 4)}).text for std in (0.01, 1.0)]
+    assert ["standard errors" in text for text in texts] == [False, True]
+    assert compare(Mean(0.1, None, 3, 2), {"a": Mean(0.2)}).text.endswith("2 of 3 runs failed")
 
 
 def test_nothing_to_compare() -> None:
-    assert compared("x", one(0.1), {}, "error") is None
-    assert compared("x", one(0.1), {"a": one(None)}, "error") is None
-    lost = compared("x", one(None, runs=3, failures=3), {"a": one(0.1)}, "error")
-    assert lost is not None
-    assert lost.kind == "behind"
+    assert [*compared("x", Mean(0.1), {}, "error"), *compared("x", Mean(0.1), {"a": Mean(None)}, "error")] == []
+    assert list(reproduced("x", [Point("", Mean(None), Mean(1.0))])) == []
+    assert compare(Mean(None, None, 3, 3), {"a": Mean(0.1)}).kind == "behind"

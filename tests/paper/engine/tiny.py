@@ -41,7 +41,7 @@ def tiny(
         source="nowhere",
         run=run,
         presets=dict.fromkeys(("paper", "ours", "quick"), arguments),
-        blocks=lambda records: [Table("Runs", ("run",), tuple((str(r["arguments"]["seed"]),) for r in records))],
+        blocks=lambda runs: [Table("Runs", ("run",), tuple((str(seed),) for seed in runs["seed"]))],
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from infoknife.paper.applications import fair_text
 from infoknife.paper.applications.fair_text import METHODS, FairTextSettings, train
-from infoknife.paper.applications.fair_text.synthetic import synthetic
+from infoknife.paper.applications.fair_text.data import synthetic
 from infoknife.paper.applications.run import RunResult
 from infoknife.paper.engine import Store, Trial, run
 from infoknife.paper.engine.trial import RunContext
@@ -28,14 +28,15 @@ GRIDS: dict[str, Mapping[str, Sequence[float]]] = {"paper": WEIGHTS, "cpu": CPU}
 @pytest.mark.parametrize("preset", ["paper", "cpu"])
 def test_the_grid_is_corpora_methods_weights_and_seeds(preset: str) -> None:
     trials = select("fig4", preset)
-    methods = [name for name in METHODS if name != "none"]
+    methods = [name for name in METHODS if name not in {"none", "leace"}]
     grid = {
         (corpus, m, w, s)
         for corpus, own in GRIDS[preset].items()
         for m, w, s in itertools.product(methods, own, range(3))
     }
-    assert {key(trial) for trial in trials} == grid | {(c, "none", 0.0, s) for c in WEIGHTS for s in range(3)}
-    assert len({trial.id for trial in trials}) == len(trials) == len(grid) + 9
+    alone = {(c, name, 0.0, s) for c in WEIGHTS for name in ("none", "leace") for s in range(3)}
+    assert {key(trial) for trial in trials} == grid | alone
+    assert len({trial.id for trial in trials}) == len(trials) == len(grid) + 18
 
 
 def test_the_weights_are_those_of_the_figure() -> None:
@@ -47,7 +48,7 @@ def test_the_weights_are_those_of_the_figure() -> None:
 def test_quick_needs_no_data() -> None:
     trials = select("fig4", "quick")
     assert {trial.arguments["corpus"] for trial in trials} == {"synthetic"}
-    assert len(trials) == 7 * 2 + 1
+    assert len(trials) == 7 * 2 + 2
     check = get("fig4").check
     for trial in trials:
         check(trial.arguments, None)

@@ -13,7 +13,8 @@ from infoknife.paper.applications import ib_text, pretrained
 from infoknife.paper.applications.ib_text import METHODS, TASKS, BottleneckSettings
 from infoknife.paper.applications.run import RunResult
 from infoknife.paper.engine import Store, run
-from infoknife.paper.experiments import get, select, table2
+from infoknife.paper.experiments import get, select
+from infoknife.paper.experiments.applied import resolved
 from infoknife.paper.experiments.table2 import GLUE, _check_encoder, _check_pairs
 from tests.paper.applications.ib_text.sentences import pairs, write
 
@@ -27,9 +28,9 @@ def test_the_papers_grid() -> None:
         tuple(trial.arguments.get(name) for name in ("task", "method", "bottleneck", "weight", "seed"))
         for trial in select("table2", "paper")
     )
-    methods = [name for name in METHODS if name != "none"]
+    methods = [name for name in METHODS if name not in {"plain", "none"}]
     spans = GLUE, methods, (144, 72, 96, 192), (1e-4, 1e-5, 1e-6), range(10)
-    alone = {(task, "none", None, None, seed) for task in GLUE for seed in range(10)}
+    alone = {(task, "plain", None, None, seed) for task in GLUE for seed in range(10)}
     assert found == Counter({*itertools.product(*spans)} | alone)
 
 
@@ -50,7 +51,7 @@ def test_the_grid_for_a_cpu_has_all_pairs_and_few() -> None:
 
 
 def test_quick_is_two_runs() -> None:
-    assert [trial.title for trial in select("table2", "quick")] == ["table2 none mrpc #0", "table2 knife mrpc #0"]
+    assert [trial.title for trial in select("table2", "quick")] == ["table2 plain mrpc #0", "table2 knife mrpc #0"]
 
 
 def test_parts_can_be_chosen() -> None:
@@ -95,7 +96,7 @@ def test_without_a_folder_pairs_come_from_the_hub(looked: list[Any]) -> None:
 def test_none_that_was_set_stays_none() -> None:
     own = BottleneckSettings.preset("cpu", "own", "knife", label="mood", first="text", second=None)
     alone = replace(own, second=None)
-    assert table2._settings(alone.arguments() | {"file": "posts.csv"}, "cpu") == alone
+    assert resolved(BottleneckSettings, "cpu", alone.arguments() | {"file": "posts.csv"}) == alone
 
 
 def test_too_few_pairs_are_found_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +115,7 @@ def test_a_trial_leaves_a_record_and_is_told_where_it_is(tmp_path: Path, monkeyp
         return RunResult(None, {"score": 0.5}, {"epoch": [1.0], "information": [math.nan]})
 
     monkeypatch.setattr(ib_text, "tune", tune)
-    trial, store = select("table2", "quick", only={"method": ["none"]})[0], Store(tmp_path)
+    trial, store = select("table2", "quick", only={"method": ["plain"]})[0], Store(tmp_path)
     store.prepare([trial])
     assert list(run([trial], store, data=tmp_path / "pairs.csv")) == [(trial, "done")]
     record = store.record(trial)
@@ -124,4 +125,4 @@ def test_a_trial_leaves_a_record_and_is_told_where_it_is(tmp_path: Path, monkeyp
         {"epoch": [1.0]},
     )
     assert (seen["data"], seen["folder"], seen["device"]) == (tmp_path / "pairs.csv", store.folder(trial), "cpu")
-    assert seen["settings"] == BottleneckSettings.preset("quick", "mrpc", "none")
+    assert seen["settings"] == BottleneckSettings.preset("quick", "mrpc", "plain")

@@ -18,7 +18,7 @@ def test_the_grid_is_pairs_methods_and_seeds(preset: str) -> None:
     trials = select("table3", preset)
     found = {tuple(t.arguments[n] for n in ("source", "target", "method", "seed")) for t in trials}
     assert found == {(*pair, m, s) for pair, m, s in itertools.product(PAIRS, METHODS, range(3))}
-    assert len({trial.id for trial in trials}) == len(trials) == 144
+    assert len({trial.id for trial in trials}) == len(trials) == 162
 
 
 def test_pairs_methods_and_seeds_can_be_chosen() -> None:

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from infoknife.measure.question import Question, Sample
 
@@ -17,11 +17,11 @@ class Fitted(ABC):
     Args:
         question: What it answers.
         parameters: How many numbers were learned.
-        seen: Which of the training rows the densities were fitted to, ``None`` for all of them.
+        is_flexible: Whether held-out rows chose how much is learned, so that as much is missed as is learned by chance.
     """
 
-    def __init__(self, question: Question, parameters: int, seen: Tensor | None = None) -> None:
-        self.question, self.parameters, self.seen = question, parameters, seen
+    def __init__(self, question: Question, parameters: int, *, is_flexible: bool = False) -> None:
+        self.question, self.parameters, self.is_flexible = question, parameters, is_flexible
 
     @torch.no_grad()
     def terms(self, data: Sample) -> Tensor:
@@ -51,6 +51,11 @@ class Candidate(ABC):
     sees_order: ClassVar[bool] = True  # whether numbers in their order can tell it more than counted ones
 
     @property
+    def sees_rotation(self) -> bool:
+        """Whether other linear combinations of columns can tell it more: where it takes columns one by one."""
+        return self.is_network or self.name.endswith("-ranks") or not self.is_density
+
+    @property
     def family(self) -> str:
         """What users call it, whatever its coordinates."""
         return self.name.partition("-")[0]
@@ -66,16 +71,3 @@ class Candidate(ABC):
     def with_fixed_hyperparameters(self, fitted: Fitted) -> "Candidate":
         """The same with what one fit has searched for: other fits need not search again."""
         return self
-
-
-def dependence(own: Tensor, paired: Tensor) -> Tensor:
-    r"""How well log-ratios r tell true pairs from independent ones, for every row (N,): the more, the better.
-
-    $-\log(1 + e^{-r}) - \log(1 + e^{r'})$, the logistic score, is largest in the mean for the true log-ratio. Unlike
-    bounds on mutual information it has no heavy tails.
-
-    Args:
-        own: Log-ratios of the rows (N,).
-        paired: Of the rows in other pairings (pairings, N).
-    """
-    return -nn.functional.softplus(-own) - nn.functional.softplus(paired).mean(0)

@@ -7,10 +7,9 @@ from typing import Literal, NamedTuple
 from infoknife.densities import KNIFE, Autoregressive, Flow
 from infoknife.inputs import one_of
 from infoknife.measure.candidates.base import Candidate
-from infoknife.measure.candidates.canonical import Canonical
-from infoknife.measure.candidates.elliptical import Elliptical
 from infoknife.measure.candidates.mixtures import Counts, GaussianKernel, MixtureCandidate, StudentKernel
-from infoknife.measure.candidates.networks import Classifier, NetworkDensity
+from infoknife.measure.candidates.neighbours import Neighbours
+from infoknife.measure.candidates.networks import Classifier, NetworkDensity, NetworkDifference
 from infoknife.measure.candidates.selected import Selected
 from infoknife.measure.coordinates import normal, standard
 
@@ -20,7 +19,7 @@ Effort = Literal["quick", "standard", "thorough"]
 class Plan(NamedTuple):
     """How much is done.
 
-    Args:
+    Attributes:
         steps: Of a network's training; 0 for no networks.
         networks: Which kinds of networks are tried, in this order.
         folds: Into how many parts the rows are divided if no network takes part.
@@ -35,8 +34,8 @@ class Plan(NamedTuple):
 
 EFFORTS: dict[str, Plan] = {
     "quick": Plan(400, (), 5, 3),
-    "standard": Plan(1000, ("autoregressive", "classifier", "knife"), 10, 3),
-    "thorough": Plan(4000, ("autoregressive", "classifier", "knife", "flow"), 10, 5),
+    "standard": Plan(1000, ("difference", "autoregressive", "classifier"), 10, 3),
+    "thorough": Plan(4000, ("difference", "autoregressive", "classifier", "knife", "flow"), 10, 5),
 }
 
 CLOSED: tuple[Candidate, ...] = (
@@ -50,14 +49,13 @@ CLOSED: tuple[Candidate, ...] = (
     GaussianKernel("gaussian-shrunk-ranks", normal, is_shrunk=True),
     StudentKernel("student", ranked=False),
     StudentKernel("student-ranks", ranked=True),
-    Elliptical(),
     MixtureCandidate("mixture", standard),
     MixtureCandidate("mixture-ranks", normal),
-    Canonical(),
     Selected(),
 )
 
 NETWORKS: dict[str, Callable[[int], Candidate]] = {
+    "difference": NetworkDifference,
     "autoregressive": lambda steps: NetworkDensity(
         "autoregressive", lambda d, v: Autoregressive(d, 16, given_dim=v, hidden=96), steps
     ),
@@ -69,7 +67,7 @@ NETWORKS: dict[str, Callable[[int], Candidate]] = {
 
 def methods() -> tuple[str, ...]:
     """What ``method`` may be, apart from ``"auto"``."""
-    return tuple(dict.fromkeys([one.family for one in CLOSED] + list(NETWORKS)))
+    return tuple(dict.fromkeys([one.family for one in CLOSED] + [Neighbours.name, *NETWORKS]))
 
 
 def candidates(method: str, effort: str) -> list[Candidate]:
@@ -85,6 +83,6 @@ def candidates(method: str, effort: str) -> list[Candidate]:
     if method in NETWORKS:
         return [NETWORKS[method](plan.steps)]
     if method != "auto":
-        return [one for one in CLOSED if one.family == method]
+        return [one for one in (*CLOSED, Neighbours()) if one.family == method]
     there = [name for name in plan.networks if name != "flow" or find_spec("zuko") is not None]
     return [*CLOSED, *(NETWORKS[name](plan.steps) for name in there)]

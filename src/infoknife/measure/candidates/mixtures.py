@@ -31,7 +31,7 @@ STARTS, FEW_KERNELS = 2, 8  # starts of expectation maximisation for few kernels
 STEPS = (10, 10)  # of it before one start is chosen, and from there on
 START_ROWS = 4000  # that choose the start
 MIN_GAIN = 0.001  # nats per row that twice as many kernels must bring
-PATIENCE = 3  # doublings of the number of kernels without a gain before the search ends
+PATIENCE = 2  # doublings of the number of kernels without a gain before the search ends
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class MixedFitted(Fitted):
     """A mixture over mixed columns, in some coordinates."""
 
     def __init__(self, question: Question, mixed: Mixed, coordinates: Map, kernels: int = 1) -> None:
-        super().__init__(question, mixed.parameters)
+        super().__init__(question, mixed.parameters, is_flexible=kernels > 1)
         self.mixed, self.coordinates, self.kernels = mixed, coordinates, kernels
 
     def _terms(self, data: Sample) -> Tensor:
@@ -307,16 +307,18 @@ class MixtureCandidate(Candidate):
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Fit it to training rows; a quarter of them chooses the number of kernels, then all are used."""
         if self.kernels is not None:
-            return self._fitted(data, question, self.kernels, generator)
+            return self._fitted(data, question, self.kernels, generator, self.coordinates(question, data.continuous))
         first, second = data.held_out(4, generator)
         held, train = data.rows(first[: SEARCH_ROWS // 4]), data.rows(second[: 3 * SEARCH_ROWS // 4])
+        coordinates = self.coordinates(question, train.continuous)
 
         def score(K: int) -> float:
-            return float(self._fitted(train, question, K, generator, roughly=True).terms(held)[0].mean())
+            fitted = self._fitted(train, question, K, generator, coordinates, roughly=True)
+            return float(fitted.terms(held)[0].mean())
 
         candidates = sizes(MAX_KERNELS, len(train) / (2 * (data.continuous.shape[1] + 1)))
         kernels = best_size(candidates, score, patience=PATIENCE, gain=MIN_GAIN)
-        return self._fitted(data, question, max(1, kernels), generator)
+        return self._fitted(data, question, max(1, kernels), generator, self.coordinates(question, data.continuous))
 
     def with_fixed_hyperparameters(self, fitted: Fitted) -> Candidate:
         """With the number of kernels that was found."""
@@ -324,9 +326,14 @@ class MixtureCandidate(Candidate):
         return MixtureCandidate(self.name, self.coordinates, fitted.kernels)
 
     def _fitted(
-        self, data: Sample, question: Question, kernels: int, generator: torch.Generator, roughly: bool = False
+        self,
+        data: Sample,
+        question: Question,
+        kernels: int,
+        generator: torch.Generator,
+        coordinates: Map,
+        roughly: bool = False,
     ) -> MixedFitted:
-        coordinates = self.coordinates(question, data.continuous)
         u, _ = coordinates(data.continuous)
         prior, groups = u.shape[1] + 1.0, cells(data)
         starts = STARTS if 1 < kernels <= FEW_KERNELS else 1

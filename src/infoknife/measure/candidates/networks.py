@@ -10,10 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from infoknife.densities import Density
+from infoknife.estimators.difference import Difference
 from infoknife.measure.candidates.base import Candidate, Fitted
+from infoknife.measure.candidates.mixtures import MixedFitted, MixtureCandidate
 from infoknife.measure.coordinates import Map, normal
 from infoknife.measure.question import Part, Question, Sample
 from infoknife.nn import MLP
+from infoknife.randomness import borrowed
 from infoknife.training import cosine, fit
 
 HELD_OUT = 0.15  # of the training rows: the step is kept under which they are most likely
@@ -37,7 +40,7 @@ class _Network(Candidate):
 
     is_network = True
 
-    def __init__(self, steps: int, lr: float = 1e-2) -> None:
+    def __init__(self, steps: int, lr: float | None = 1e-2) -> None:
         self.steps, self.lr = steps, lr
 
     def _train(self, module: Module, rows: tuple[Tensor, ...], generator: torch.Generator) -> Module:
@@ -100,7 +103,7 @@ class NetworkDensity(_Network):
 @final
 class _DensityFitted(Fitted):
     def __init__(self, question: Question, coordinates: Map, conditions: list[Part], densities: list[Density]) -> None:
-        super().__init__(question, sum(p.numel() for one in densities for p in one.parameters()))
+        super().__init__(question, sum(p.numel() for one in densities for p in one.parameters()), is_flexible=True)
         self.coordinates, self.conditions, self.densities = coordinates, conditions, densities
 
     def _terms(self, data: Sample) -> Tensor:
@@ -114,6 +117,57 @@ class _DensityFitted(Fitted):
         if self.question.apart:  # every column alone is standard normal
             terms.append(log_slope - 0.5 * (u[:, columns].square() + math.log(2 * math.pi)).sum(1))
         return torch.stack(terms if len(terms) == 2 else [terms[0], torch.zeros_like(terms[0])])
+
+
+@final
+class NetworkDifference(_Network):
+    r"""The information of two continuous variables by ``Difference``: KNIFE by the chain rule, one network for both.
+
+    It learns a rotation of one variable given the other, and chooses which is given. Either way the log-ratio and a
+    mixture's $\log q(t)$ together are $\log q(t \mid c)$, which can be compared with that of other densities.
+    """
+
+    name = "difference"
+
+    def __init__(self, steps: int, kernels: int | None = None) -> None:
+        super().__init__(steps, lr=None)
+        self.kernels = kernels
+
+    def supports(self, data: Sample, question: Question) -> bool:
+        """Two continuous variables, nothing given, and rows enough to hold some out."""
+        return question.is_plain_information and not question.columns.discrete and len(data) >= MIN_ROWS
+
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
+        """Train one network for both terms, and fit a mixture to the target."""
+        coordinates = normal(question, data.continuous)
+        u = coordinates(data.continuous)[0].float()
+        c, t = question.condition.continuous, question.target.continuous
+        with _seeded(generator):
+            pair = Difference(len(c), len(t), ranks=False).to(u.device)
+        self._train(pair, (u[:, c], u[:, t]), generator)
+        few = data.narrowed(question.target)
+        alone = MixtureCandidate(self.name, normal, self.kernels)
+        marginal = alone.fit(few, Question(question.quantity, few.columns, Part(), Part()), generator)
+        return _DifferenceFitted(question, coordinates, pair, marginal)
+
+    def with_fixed_hyperparameters(self, fitted: Fitted) -> Candidate:
+        """With the number of kernels that was found for the target."""
+        assert isinstance(fitted, _DifferenceFitted)
+        assert isinstance(fitted.marginal, MixedFitted)
+        return NetworkDifference(self.steps, fitted.marginal.kernels)
+
+
+@final
+class _DifferenceFitted(Fitted):
+    def __init__(self, question: Question, coordinates: Map, pair: Difference, marginal: Fitted) -> None:
+        super().__init__(question, sum(p.numel() for p in pair.parameters()), is_flexible=True)
+        self.coordinates, self.pair, self.marginal = coordinates, pair, marginal
+
+    def _terms(self, data: Sample) -> Tensor:
+        u, _ = self.coordinates(data.continuous)
+        c, t = (u[:, side.continuous].float() for side in (self.question.condition, self.question.target))
+        reduced = self.marginal.terms(data.narrowed(self.question.target))[1]
+        return torch.stack([reduced + self.pair.pointwise(c, t).double(), reduced])
 
 
 @final
@@ -156,7 +210,7 @@ class Classifier(_Network):
 @final
 class _ClassesFitted(Fitted):
     def __init__(self, question: Question, coordinates: Map, models: list[nn.Module]) -> None:
-        super().__init__(question, sum(p.numel() for one in models for p in one.parameters()))
+        super().__init__(question, sum(p.numel() for one in models for p in one.parameters()), is_flexible=True)
         self.coordinates, self.models = coordinates, models
 
     def _terms(self, data: Sample) -> Tensor:
@@ -204,8 +258,7 @@ class _Frequencies(nn.Module):
 @contextmanager
 def _seeded(generator: torch.Generator) -> Iterator[None]:
     """Let modules that start at random start from a generator, and leave the global one as it is."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(torch.randint(2**31, (), generator=generator)))
+    with borrowed(int(torch.randint(2**31, (), generator=generator))):
         yield
 
 

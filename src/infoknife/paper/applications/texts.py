@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from infoknife.files import SUFFIXES, File, open_file
-from infoknife.paper.applications.optional import library
+from infoknife.paper.applications.pretrained import library
 
 SPLITS = {
     "train": "train",
@@ -19,60 +19,20 @@ SPLITS = {
     "test": "test",
 }  # what a split may be called
 TEST, VALIDATION = 0, 5  # of ten parts
-MOST = 50  # classes of a column
-WIDEST = 40  # characters of a class in an error
+MAX_CLASSES = 50  # of a column
+MAX_SHOWN = 40  # characters of a class in an error
 HUB_WAYS = (
     "Check the name (owner/name, or owner/name:configuration where there are several) and the network, or give a file "
     "or folder (--data PATH)"
 )
 
 SplitRows = dict[str, Tensor]  # the numbers of the rows of train, validation and test, ascending
-
-
-@dataclass(frozen=True)
-class Request:
-    """Which columns of a table are asked for.
-
-    Args:
-        columns: The name of the column of each role, such as ``{"text": "tweet", "label": "mood"}``.
-        said: What the roles are that must be there, as errors say it: "the text and the label".
-        texts: Roles whose cells must be strings.
-        optional: Roles that a table may be without.
-
-    Example:
-        >>> Request({"text": "tweet", "split": "part"}, "the text", optional=("split",)).needed
-        {'text': 'tweet'}
-    """
-
-    columns: Mapping[str, str]
-    said: str
-    texts: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
-
-    @property
-    def needed(self) -> dict[str, str]:
-        """The columns that must be there, by role."""
-        return {role: column for role, column in self.columns.items() if role not in self.optional}
-
-    @property
-    def options(self) -> str:
-        """The options of the command line that name them."""
-        return ", ".join(f"--{role}" for role in self.needed)
-
-    def found(self, header: Sequence[str], name: str) -> dict[str, str]:
-        """Return the columns to read, by role: those that are needed, and others where they are."""
-        found = {role: column for role, column in self.columns.items() if column in header or role in self.needed}
-        if missing := [column for column in found.values() if column not in header]:
-            raise ValueError(
-                f"{name}: there is no column {', '.join(map(repr, missing))}; found: {listed(header)}. Name the "
-                f"columns that are {self.said} ({self.options})"
-            )
-        return found
+Roles = Mapping[str, str]  # the column of each role, such as {"text": "tweet", "label": "mood", "split": "split"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TextTable:
-    """The columns that are needed of a table, a string a cell.
+    """The columns of a table that have a role, a string a cell.
 
     Args:
         name: What errors call it.
@@ -80,7 +40,7 @@ class TextTable:
         where: Returns the place of row 0, 1, ... as errors tell it: "line 2".
         notes: What was left out.
 
-    Example:
+    Examples:
         >>> table = TextTable("moods.csv", {"text": ["so", "no", "oh"]}, lambda row: f"line {row + 2}")
         >>> part = table.only([0, 2], "left out a row")
         >>> len(part), part.cells["text"], part.where(1), part.notes
@@ -108,43 +68,48 @@ class TextTable:
         return [f"{count} of {len(self)} texts are empty; they are kept"] if count else []
 
 
-def read_source(request: Request, data: Path | str | None, hub: str | None) -> TextTable:
-    """Read the columns that are needed from a file or folder, or from a repository of the Hugging Face hub."""
+def read_source(roles: Roles, data: Path | str | None, hub: str | None) -> TextTable:
+    """Read the columns that have a role from a file or folder, or from a repository of the Hugging Face hub.
+
+    A table may be without the roles ``split``, if its column goes by that name, and ``task``.
+    """
     if (data is None) == (hub is None):
         raise ValueError(
             f"data is {data if data is None else str(data)!r} and hub is {hub!r}; expected one of them: a file or "
             "folder (--data PATH), or a repository of the Hugging Face hub (--hub NAME)"
         )
-    table = read_hub(hub, request) if hub is not None else read_table(Path(str(data)), request)
+    table = read_hub(hub, roles) if hub is not None else read_table(Path(str(data)), roles)
     if not len(table):
         raise ValueError(f"{table.name}: has no rows; expected texts below the columns' names")
     return table
 
 
-def read_table(path: Path, request: Request) -> TextTable:
+def read_table(path: Path, roles: Roles) -> TextTable:
     r"""Read a file, or the one table of a folder that has the columns; see ``infoknife.files``.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "tiny.csv"
         >>> _ = path.write_text('mood,age,text\ngood,old,"so, so"\nbad,young,no\n')
-        >>> table = read_table(path, Request({"text": "text", "label": "mood"}, "the text and the label"))
+        >>> table = read_table(path, {"text": "text", "label": "mood"})
         >>> table.cells["label"], table.cells["text"], table.where(1)
         (['good', 'bad'], ['so, so', 'no'], 'line 3')
     """
-    file = _only_table(path, request) if path.is_dir() else open_file(path)
-    columns = request.found(file.names, str(file.path))
+    file = _only_table(path, roles) if path.is_dir() else open_file(path)
+    columns = _found(roles, file.names, str(file.path))
     cells = file.read_text(list(dict.fromkeys(columns.values())))
     return TextTable(str(file.path), {role: cells[name] for role, name in columns.items()}, file.where, file.notes)
 
 
-def read_hub(repository: str, request: Request) -> TextTable:
+def read_hub(repository: str, roles: Roles) -> TextTable:
     """Load a repository by its name: downloaded once, then from the cache of the library ``datasets``.
+
+    Where no column has the role split the repository's own splits take it, and those that are none of train, validation
+    and test are left out.
 
     Args:
         repository: Such as ``"owner/name"``, or ``"owner/name:configuration"`` where it has several.
-        request: Which columns. Where none has the role split, the repository's own splits take it, and those that are
-            none of train, validation and test are left out.
+        roles: Which columns; those of the roles text, first and second have strings.
     """
     found = _downloaded(repository)
     parts = {split: part for split, part in found.items() if len(found) == 1 or split.lower() in SPLITS}
@@ -152,8 +117,11 @@ def read_hub(repository: str, request: Request) -> TextTable:
         raise ValueError(
             f"{repository} has the splits {', '.join(found) or '(none)'}; expected some of {', '.join(SPLITS)}"
         )
-    columns = request.found(list(next(iter(parts.values())).column_names), repository)
-    cells = {role: [c for part in parts.values() for c in _cells(part, role, request, repository)] for role in columns}
+    columns = _found(roles, list(next(iter(parts.values())).column_names), repository)
+    cells = {
+        role: [cell for part in parts.values() for cell in _hub_cells(part, role, column, repository)]
+        for role, column in columns.items()
+    }
     places = [(split, row) for split, part in parts.items() for row in range(1, len(part) + 1)]
     if "split" not in cells and len(parts) > 1:
         cells["split"] = [split for split, _ in places]
@@ -168,10 +136,10 @@ class Classes(NamedTuple):
     names: tuple[str, ...]
     codes: Tensor
 
-    def said(self, code: int) -> str:
+    def described(self, code: int) -> str:
         """Say which class it is, as errors do: ``race '1'``. A long one, which may be a text, is not shown."""
         name = self.names[code]
-        return f"{self.column} " + (repr(name) if len(name) <= WIDEST else f"(a class of {len(name)} characters)")
+        return f"{self.column} " + (repr(name) if len(name) <= MAX_SHOWN else f"(a class of {len(name)} characters)")
 
     def check_every_split(self, table: TextTable, rows: SplitRows) -> None:
         """Raise where one of these splits has no row of some class."""
@@ -179,7 +147,7 @@ class Classes(NamedTuple):
             counts = self.codes[part].bincount(minlength=len(self.names))
             if not counts.all():
                 raise ValueError(
-                    f"{table.name}: {split} has no row with {self.said(int(counts.argmin()))}, an empty class; "
+                    f"{table.name}: {split} has no row with {self.described(int(counts.argmin()))}, an empty class; "
                     f"expected some of every class in {' and '.join(rows)}. Add rows, drop the class, or split anew "
                     f"without a split column"
                 )
@@ -194,10 +162,11 @@ def coded(table: TextTable, column: str, cells: list[str]) -> Classes:
             f"such rows, or give them a class of their own such as 'unknown'"
         )
     names = _sorted(set(values))
-    if not 2 <= len(names) <= MOST:
+    if not 2 <= len(names) <= MAX_CLASSES:
         raise ValueError(
-            f"{table.name}: {column!r} has {len(names)} different values; expected 2 to {MOST} classes. With one there "
-            f"is nothing to learn; many are a measurement, a name or a text: choose another column, or group its values"
+            f"{table.name}: {column!r} has {len(names)} different values; expected 2 to {MAX_CLASSES} classes. With "
+            f"one there is nothing to learn; many are a measurement, a name or a text: choose another column, or group "
+            f"its values"
         )
     code = {value: i for i, value in enumerate(names)}
     return Classes(column, tuple(names), torch.tensor([code[value] for value in values]))
@@ -217,9 +186,10 @@ def split_rows(table: TextTable, groups: Tensor, seed: int, *, tested: bool = Tr
     Returns:
         The rows, and what was done.
     """
+    names = [
+        _split_name(table, row, cell) for row, cell in enumerate(table.cells.get("split", ["train"] * len(groups)))
+    ]
     every = torch.arange(len(groups))
-    splits = table.cells.get("split")
-    names = ["train"] * len(groups) if splits is None else _split_names(table, splits)
     rows = {split: every[torch.tensor([name == split for name in names])] for split in ("train", "validation", "test")}
     found = [split for split in rows if len(rows[split])]
     if found == ["train"]:
@@ -238,7 +208,7 @@ def split_rows(table: TextTable, groups: Tensor, seed: int, *, tested: bool = Tr
 def drawn(groups: Tensor, counts: Tensor, seed: int) -> Tensor:
     """Draw rows at random, ascending: ``counts`` (G,) of each of ``groups`` (N,), or all of a group that has fewer.
 
-    Example:
+    Examples:
         >>> drawn(torch.tensor([1, 0, 1, 0, 1]), torch.tensor([2, 0]), seed=0)
         tensor([1, 3])
     """
@@ -249,19 +219,19 @@ def drawn(groups: Tensor, counts: Tensor, seed: int) -> Tensor:
     return order[rank < counts[groups[order]]].sort().values
 
 
-def check_names(names: Mapping[str, str]) -> None:
-    """Raise where a role has no column, or two have the same one; given the column of each role."""
-    for role, name in names.items():
+def check_roles(roles: Roles) -> None:
+    """Raise where a role has no column, or two have the same one."""
+    for role, name in roles.items():
         if not name:
             raise ValueError(f"{role} is {name!r}; expected the name of a column")
-        if same := [other for other in names if other != role and names[other] == name]:
+        if same := [other for other in roles if other != role and roles[other] == name]:
             raise ValueError(f"{role} and {same[0]} are both the column {name!r}; expected two different columns")
 
 
 def shown(cell: str) -> str:
     """Show a short single word; of anything else, which may be a text, the length.
 
-    Example:
+    Examples:
         >>> shown("gender_male"), shown("so it goes"), shown(" ")
         ("'gender_male'", '(a cell of 10 characters)', 'empty')
     """
@@ -275,23 +245,41 @@ def listed(cells: Sequence[str]) -> str:
     return ", ".join(map(shown, cells[:20])) + ", ..." * (len(cells) > 20) or "none"
 
 
-def _only_table(folder: Path, request: Request) -> File:
-    def opened(path: Path) -> File | None:
-        try:
-            return open_file(path)
-        except ValueError:
-            return None
+def _needed(roles: Roles) -> dict[str, str]:
+    """The roles that a table must have."""
+    return {role: column for role, column in roles.items() if role != "task" and (role, column) != ("split", "split")}
 
-    paths = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name.lower().endswith(SUFFIXES)]
-    files = {path.name: opened(path) for path in paths}
-    needed = set(request.needed.values())
+
+def _options(roles: Roles) -> str:
+    return ", ".join(f"--{role}" for role in _needed(roles))
+
+
+def _found(roles: Roles, header: Sequence[str], name: str) -> dict[str, str]:
+    """Return the columns to read, by role: those that are needed, and others where they are."""
+    missing = [column for column in _needed(roles).values() if column not in header]
+    if missing:
+        raise ValueError(
+            f"{name}: there is no column {', '.join(map(repr, missing))}; found: {listed(header)}. Name the columns "
+            f"({_options(roles)})"
+        )
+    return {role: column for role, column in roles.items() if column in header}
+
+
+def _only_table(folder: Path, roles: Roles) -> File:
+    needed, files = set(_needed(roles).values()), dict[str, File | None]()
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and path.name.lower().endswith(SUFFIXES):
+            try:
+                files[path.name] = open_file(path)
+            except ValueError:
+                files[path.name] = None
     fitting = [file for file in files.values() if file is not None and needed <= set(file.names)]
     if len(fitting) != 1:
         tables = (f"{name}: {'cannot be read' if file is None else listed(file.names)}" for name, file in files.items())
         raise ValueError(
             f"{folder}: {len(fitting)} tables have the columns {', '.join(sorted(needed))}; expected one file "
             f"({', '.join(SUFFIXES)}). There is {'; '.join(tables) or 'no table'}. Pass the file itself (--data FILE), "
-            f"or the names of its columns ({request.options})"
+            f"or the names of its columns ({_options(roles)})"
         )
     return fitting[0]
 
@@ -307,9 +295,8 @@ def _downloaded(repository: str) -> dict[str, Any]:
     raise ConnectionError(f"{repository!r} cannot be loaded from the Hugging Face hub ({kind}){why}. {HUB_WAYS}")
 
 
-def _cells(part: Any, role: str, request: Request, repository: str) -> list[str]:
+def _hub_cells(part: Any, role: str, column: str, repository: str) -> list[str]:
     """Return a column of the hub as strings: missing cells, and -1 of classes, are empty; codes are names."""
-    column = request.columns[role]
     if column not in part.column_names:
         raise ValueError(f"{repository}: a split has no column {column!r}; expected the same columns in all")
     values = [None if isinstance(value, float) and isnan(value) else value for value in part[column]]
@@ -317,20 +304,18 @@ def _cells(part: Any, role: str, request: Request, repository: str) -> list[str]
     if names is not None:
         values = [names[value] if value is not None and value >= 0 else None for value in values]
     wrong = {type(value).__name__ for value in values if not isinstance(value, str | None)}
-    if role in request.texts and wrong:
+    if role in ("text", "first", "second") and wrong:
         raise ValueError(f"{repository}: the column {column!r} has values of type {min(wrong)}; expected strings")
     return ["" if value is None else str(value) for value in values]
 
 
-def _split_names(table: TextTable, splits: list[str]) -> list[str]:
-    names = [SPLITS.get(name.strip().lower(), "") for name in splits]
-    if "" in names:
-        row = names.index("")
+def _split_name(table: TextTable, row: int, cell: str) -> str:
+    if (name := SPLITS.get(cell.strip().lower())) is None:
         raise ValueError(
-            f"{table.name}: {table.where(row)}: the split is {shown(splits[row].strip())}; expected one of "
+            f"{table.name}: {table.where(row)}: the split is {shown(cell.strip())}; expected one of "
             f"{', '.join(SPLITS)}. Rename it, or name another column (--split)"
         )
-    return names
+    return name
 
 
 def _held_out(rows: Tensor, groups: Tensor, seed: int, *splits: str) -> SplitRows:
@@ -338,9 +323,9 @@ def _held_out(rows: Tensor, groups: Tensor, seed: int, *splits: str) -> SplitRow
     order = _by_group(groups[rows], seed)
     part = torch.empty_like(order)
     part[order] = torch.arange(len(order)) % 10  # every tenth row of a group, so a tenth of it
-    of = {"validation": VALIDATION, "test": TEST}
-    taken = torch.stack([part == of[split] for split in splits])
-    return {"train": rows[~taken.any(0)]} | {split: rows[mask] for split, mask in zip(splits, taken, strict=True)}
+    taken = {split: part == {"validation": VALIDATION, "test": TEST}[split] for split in splits}
+    left = ~torch.stack(list(taken.values())).any(0)
+    return {"train": rows[left]} | {split: rows[mask] for split, mask in taken.items()}
 
 
 def _by_group(groups: Tensor, seed: int) -> Tensor:

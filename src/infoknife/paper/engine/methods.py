@@ -1,6 +1,6 @@
 """One table of methods: names, titles, colours, markers, where each applies, and a line of help."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from infoknife.pictures import Colour
@@ -12,7 +12,7 @@ DOMAINS, FAIR, BOTTLENECK = "domain adaptation", "fair text", "information bottl
 class Method(NamedTuple):
     """A method as reports show it.
 
-    Args:
+    Attributes:
         name: What records and the command line call it.
         title: As papers write it.
         colour: The same in every figure, told apart with any kind of colour vision.
@@ -60,10 +60,14 @@ METHODS = (  # in the order of tables
     _method("smile", "SMILE", "#b5495b", "#f49aa8", "H", (MI, CLASSES), "MINE with clipped scores"),
     _method("adv", "Adversary", "#6a6a2a", "#d3d38a", "p", (CLASSES, FAIR), "a classifier that is to fail"),
     _method("dann", "DANN", "#7d5a3c", "#d8b08c", "d", (DOMAINS,), "gradients of a domain classifier, reversed"),
+    _method("coral", "CORAL", "#9c6b30", "#e3b981", ">", (DOMAINS,), "equal means and covariances of both domains"),
+    _method("leace", "LEACE", "#7a6230", "#d9c28a", "D", (FAIR,), "what is linear is erased from trained features"),
     _method("source-only", "Source only", "#6f7782", "#b9c2cc", "s", (DOMAINS,), "training without a regularizer"),
     _method("none", "Label only", "#3f4a57", "#cfd6de", "s", (FAIR, BOTTLENECK), "training without a regularizer"),
+    _method("plain", "Plain fine-tuning", "#8a8f98", "#a5adb8", "h", (BOTTLENECK,), "a head on the features: BERT"),
 )
 BY_NAME: Mapping[str, Method] = {method.name: method for method in METHODS}
+KNIFE_CHAIN = "KNIFE, autoregressive"  # knife, where its density is the autoregressive one
 OTHERS = (
     Colour("#117733", "#6fce8d"),
     Colour("#882255", "#e58abb"),
@@ -75,7 +79,7 @@ OTHERS = (
 def get(name: str) -> Method:
     """The method of a name; one that is not in the table gets one of a few colours, always the same.
 
-    Example:
+    Examples:
         >>> get("infonce").title, get("ksg").title, get("ksg") == get("ksg")
         ('InfoNCE', 'ksg', True)
     """
@@ -90,7 +94,7 @@ def title(name: str) -> str:
 def names(where: str) -> tuple[str, ...]:
     """The methods that apply somewhere.
 
-    Example:
+    Examples:
         >>> names(ENTROPY)[:3]
         ('knife', 'autoregressive', 'schraudolph')
     """
@@ -107,16 +111,32 @@ def is_ours(name: str) -> bool:
     return name.startswith("knife") or name == "autoregressive"
 
 
+def family(name: str) -> str:
+    """KNIFE in any of its forms is KNIFE to the paper."""
+    return "knife" if is_ours(name) else name
+
+
+def ours(titles: Iterable[str]) -> tuple[int, ...]:
+    """Which of some titles are KNIFE's.
+
+    Examples:
+        >>> ours(["MINE", "KNIFE, autoregressive", "DoE"])
+        (1,)
+    """
+    own = {method.title for method in METHODS if is_ours(method.name)}
+    return tuple(place for place, text in enumerate(titles) if text in own or text == KNIFE_CHAIN)
+
+
 def estimator_title(name: str, options: Mapping[str, Any]) -> str:
-    """The title of an estimator of mutual information: where KNIFE is the autoregressive density, it says so.
+    """The title of an estimator of two quantities: where KNIFE is the autoregressive density, it says so.
 
     Args:
         name: Of ``mi``.
         options: Those that it was made with.
 
-    Example:
+    Examples:
         >>> estimator_title("knife", {}), estimator_title("knife", {"preset": "paper"})
         ('KNIFE, autoregressive', 'KNIFE')
     """
     kernels = options.get("preset") == "paper" or options.get("density", "autoregressive") != "autoregressive"
-    return title(name) + (", autoregressive" if name == "knife" and not kernels and "shared" not in options else "")
+    return KNIFE_CHAIN if name == "knife" and not kernels and "shared" not in options else title(name)

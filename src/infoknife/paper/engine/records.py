@@ -1,15 +1,15 @@
-"""From records to means over runs: grouping, order, failures, and numbers as text."""
+"""Records as a frame, means over runs, and numbers as text."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import fmean, stdev
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias
+
+import pandas as pd
 
 from infoknife.paper.engine import methods
 
 Record = Mapping[str, Any]
-Value = Callable[[Record], float | None]
-Key = TypeVar("Key")
+Frame: TypeAlias = pd.DataFrame
 
 PRESETS = {  # in the order of reports
     "ours": "Ours",
@@ -24,14 +24,14 @@ class Mean(NamedTuple):
     """A mean over runs and its sample deviation, ``None`` where runs are too few; and how many runs there were."""
 
     mean: float | None
-    std: float | None
-    runs: int
+    std: float | None = None
+    runs: int = 1
     failures: int = 0
 
     def text(self, write: "Callable[[float | None], str] | None" = None) -> str:
         """The mean ± the deviation, and failures.
 
-        Example:
+        Examples:
             >>> Mean(0.0461, 0.0139, 20).text(), Mean(0.5, None, 3, 2).text(), Mean(None, None, 1, 1).text()
             ('0.0461 ± 0.0139', '0.5000 (2 of 3 failed)', 'failed')
         """
@@ -42,9 +42,42 @@ class Mean(NamedTuple):
         return write(self.mean) + (f" ± {write(self.std)}" if self.std is not None else "") + lost
 
 
-def published(mean: float, std: float | None, runs: int = 1) -> Mean:
-    """A published number."""
-    return Mean(mean, std, runs)
+def frame(records: Iterable[Record], columns: Sequence[str] = ()) -> Frame:
+    """One row per record, a column for all that was set and all that came out; results of failures are missing.
+
+    Rows are in the order of tables: by preset, dimension, method and seed, whatever order the records came in.
+
+    Args:
+        records: Of one experiment.
+        columns: Those that are there in any case.
+
+    Examples:
+        >>> runs = [{"preset": "ours", "arguments": {"method": m, "seed": 0}, "status": "done",
+        ...     "results": {"error": 0.1}, "curves": {}} for m in ("doe", "knife")]
+        >>> frame(runs)[["method", "seed", "error"]].values.tolist()
+        [['knife', 0, 0.1], ['doe', 0, 0.1]]
+    """
+    rows = [_row(record) for record in sorted(records, key=place)]
+    found = pd.DataFrame(rows, dtype=object)
+    needed = ("preset", "method", "seed", "failed", "seconds", "curves", "title", *columns)
+    found = found.reindex(columns=list(dict.fromkeys([*found.columns, *needed])))
+    return found.astype({"failed": bool, "seconds": float})
+
+
+def _row(record: Record) -> dict[str, Any]:
+    lost, results = failed(record), record["results"]
+    settings = {**results.get("settings", {}), **record["arguments"]}
+    return {
+        **settings,
+        **({} if lost else results),
+        "preset": str(record["preset"]),
+        "method": method_of(record),
+        "seed": settings.get("seed", 0),
+        "title": methods.title(method_of(record)),
+        "failed": lost,
+        "seconds": record.get("seconds") or 0.0,
+        "curves": {} if lost else record["curves"],
+    }
 
 
 def method_of(record: Record) -> str:
@@ -52,36 +85,13 @@ def method_of(record: Record) -> str:
     return str(record["arguments"].get("method", "–"))
 
 
-def preset_of(record: Record) -> str:
-    """The preset of a record."""
-    return str(record["preset"])
-
-
-def by(records: Iterable[Record], key: Callable[[Record], Key]) -> dict[Key, list[Record]]:
-    """Group records by a key, in the order of their first appearance.
-
-    Example:
-        >>> by([{"id": 1}, {"id": 2}, {"id": 1}], lambda record: record["id"] > 1)
-        {False: [{'id': 1}, {'id': 1}], True: [{'id': 2}]}
-    """
-    groups: dict[Key, list[Record]] = {}
-    for record in records:
-        groups.setdefault(key(record), []).append(record)
-    return groups
-
-
-def in_order(records: Iterable[Record]) -> list[Record]:
-    """Sort by preset, dimension, method and seed: the same whatever order they were read in."""
-    presets = list(PRESETS)
-
-    def place(record: Record) -> tuple[Any, ...]:
-        arguments, preset = record["arguments"], preset_of(record)
-        rank = presets.index(preset) if preset in presets else len(presets)
-        numbers = (value if isinstance(value := arguments.get(name), int | float) else 0 for name in ("dim", "seed"))
-        dim, seed = numbers
-        return rank, preset, dim, methods.rank(method_of(record)), method_of(record), seed, str(record.get("id", ""))
-
-    return sorted(records, key=place)
+def place(record: Record) -> tuple[Any, ...]:
+    """Where a record stands in tables: by preset, dimension, method and seed."""
+    arguments, preset = record["arguments"], str(record["preset"])
+    rank = [*PRESETS, preset].index(preset)
+    dim, seed = (value if isinstance(value := arguments.get(name), int | float) else 0 for name in ("dim", "seed"))
+    method = method_of(record)
+    return rank, preset, dim, methods.rank(method), method, seed, str(record.get("id", ""))
 
 
 def failed(record: Record) -> bool:
@@ -89,43 +99,42 @@ def failed(record: Record) -> bool:
     return record["status"] != "done" or not _finite(record["results"])
 
 
-def result(name: str, scale: float = 1.0) -> Value:
-    """A function that gives one of a record's results, scaled; ``None`` where it has no such number."""
-
-    def value(record: Record) -> float | None:
-        found = record["results"].get(name)
-        return scale * found if isinstance(found, int | float) else None
-
-    return value
+def _finite(value: Any) -> bool:
+    if isinstance(value, Mapping | list):
+        return all(map(_finite, value.values() if isinstance(value, Mapping) else value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
-def percent_of(name: str) -> Value:
-    """A function that gives one of a record's results, a part, in percent."""
-    return result(name, 100.0)
+def mean_of(runs: Frame, column: str, scale: float = 1.0) -> Mean:
+    """Mean and sample deviation of a column over the runs that have a number there.
 
-
-def error(record: Record) -> float | None:
-    """The |error| of a record."""
-    found = record["results"].get("error")
-    return None if found is None else abs(found)
-
-
-def mean_of(records: Sequence[Record], value: Value) -> Mean:
-    """Mean and sample deviation over the records that have a value and did not fail.
-
-    Example:
-        >>> runs = [{"status": "done", "results": {"error": e}} for e in (-1.0, 3.0)]
-        >>> mean_of(runs, error)
-        Mean(mean=2.0, std=1.4142135623730951, runs=2, failures=0)
+    Examples:
+        >>> mean_of(pd.DataFrame({"error": [1.0, 3.0, None], "failed": [False, False, True]}), "error")
+        Mean(mean=2.0, std=1.4142135623730951, runs=3, failures=1)
     """
-    values = [v for record in records if not failed(record) and (v := value(record)) is not None]
-    mean, std = fmean(values) if values else None, stdev(values) if len(values) > 1 else None
-    return Mean(mean, std, len(records), sum(map(failed, records)))
+    values = scale * numbers(runs, column).dropna()
+    std = float(values.std()) if len(values) > 1 else None
+    return Mean(float(values.mean()) if len(values) else None, std, len(runs), int(runs["failed"].sum()))
 
 
-def seconds_of(records: Iterable[Record]) -> float:
-    """The time of all."""
-    return math.fsum(record.get("seconds") or 0.0 for record in records)
+def numbers(runs: Frame, column: str) -> Any:
+    """A column as numbers; what is none is missing."""
+    return pd.to_numeric(runs[column] if column in runs else pd.Series(math.nan, runs.index), errors="coerce")
+
+
+def text(cell: Mean | None, write: "Callable[[float | None], str] | None" = None) -> str:
+    """A mean as text, a dash where there is none."""
+    return "–" if cell is None else cell.text(write)
+
+
+def means(runs: Frame, by: str | list[str], column: str, scale: float = 1.0) -> dict[Any, Mean]:
+    """The mean of a column by group, in the order of the rows."""
+    return {at: mean_of(group, column, scale) for at, group in grouped(runs, by)}
+
+
+def grouped(runs: Frame, by: str | list[str]) -> Any:
+    """Pandas' groups in the order of the rows, those of a missing value among them."""
+    return runs.groupby(by, sort=False, dropna=False)
 
 
 # numbers as text
@@ -134,7 +143,7 @@ def seconds_of(records: Iterable[Record]) -> float:
 def number(value: float | None) -> str:
     """Four decimals as in the paper, fewer for the large, two significant ones for the tiny; a dash for nothing.
 
-    Example:
+    Examples:
         >>> [number(value) for value in (0.04612, 13.166, 2.1e-5, -12345.6, 0.0, None)]
         ['0.0461', '13.17', '2.1e-05', '-12346', '0', '–']
     """
@@ -146,30 +155,33 @@ def number(value: float | None) -> str:
     return f"{value:.4f}" if size < 10 else f"{value:.2f}" if size < 1e3 else f"{value:.0f}"
 
 
-def percents(value: float | None) -> str:
-    """A number of percents, with one decimal.
+def decimals(count: int) -> Callable[[float | None], str]:
+    """Write numbers with so many decimals, a dash for nothing.
 
-    Example:
-        >>> percents(61.24), percents(None)
+    Examples:
+        >>> decimals(1)(61.24), decimals(2)(None)
         ('61.2', '–')
     """
-    return "–" if value is None else f"{value:.1f}"
+    return lambda value: "–" if value is None or not math.isfinite(value) else f"{value:.{count}f}"
+
+
+percents = decimals(1)
 
 
 def signed(value: float | None) -> str:
     """A number with its sign.
 
-    Example:
+    Examples:
         >>> signed(0.5), signed(-0.5), signed(None)
         ('+0.5000', '-0.5000', '–')
     """
-    return number(value) if value is None or value <= 0 else f"+{number(value)}"
+    return number(value) if value is None or not value > 0 else f"+{number(value)}"
 
 
 def several(count: int, what: str) -> str:
     """A number of things.
 
-    Example:
+    Examples:
         >>> several(1, "task"), several(1200, "trial")
         ('1 task', '1,200 trials')
     """
@@ -179,7 +191,7 @@ def several(count: int, what: str) -> str:
 def minutes(seconds: float) -> str:
     """A time for people.
 
-    Example:
+    Examples:
         >>> minutes(0.52), minutes(75), minutes(7290)
         ('0.5 s', '1 min 15 s', '2 h 1 min')
     """
@@ -192,11 +204,3 @@ def minutes(seconds: float) -> str:
 def preset_title(name: str) -> str:
     """The heading of a preset."""
     return PRESETS.get(name, name)
-
-
-def _finite(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return all(map(_finite, value.values()))
-    if isinstance(value, list):
-        return all(map(_finite, value))
-    return not isinstance(value, float) or math.isfinite(value)

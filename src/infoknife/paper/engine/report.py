@@ -1,29 +1,31 @@
 """Reports: records go in; one page, figures and tables come out. It knows experiments only by what they say."""
 
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import pandas as pd
 
 from infoknife.paper.engine import methods
 from infoknife.paper.engine.records import (
     Record,
-    by,
     failed,
-    in_order,
+    frame,
+    grouped,
     mean_of,
     method_of,
     minutes,
-    preset_of,
+    place,
     preset_title,
-    seconds_of,
     several,
 )
 from infoknife.paper.engine.trial import Experiment
 from infoknife.paper.engine.verdicts import Verdict
-from infoknife.pictures import Badge, Badges, Block, Fold, Heading, Section, Table, page
-from infoknife.pictures.page import Picture, flat, slug
+from infoknife.pictures import Badge, Badges, Block, Fold, Heading, Picture, Section, Table, page
+from infoknife.pictures.page import flat, slug
 from infoknife.pictures.style import markup, save, styled, svg
 from infoknife.pictures.tables import markdown
 
@@ -40,13 +42,13 @@ NO_VERDICTS = (
     "published numbers."
 )
 KINDS = {"reproduced": ("good", "✓"), "ahead": ("good", "✓"), "behind": ("bad", "✗")}
+TIMES = ("experiment", "preset", "seeds", "trials", "failed", "per trial", "in all")
 LINKS = (("the tables", "tables.md"), ("all records", "records.jsonl"))
 
 
 class Judged(NamedTuple):
     """A verdict, and what it is about."""
 
-    experiment: str
     short: str
     preset: str
     verdict: Verdict
@@ -54,16 +56,16 @@ class Judged(NamedTuple):
 
 def judge(records: Iterable[Record], experiments: Experiments) -> list[Judged]:
     """All verdicts, preset by preset, ours first, in the order of the catalogue."""
-    groups = by(in_order(records), lambda record: (preset_of(record), str(record["experiment"])))
-    order = list(experiments)
-    found = [
-        Judged(name, experiments[name].short, preset, verdict)
-        for (preset, name), group in groups.items()
-        if name in experiments and preset not in experiments[name].unjudged
-        for verdict in experiments[name].verdicts(group)
+    records = sorted(records, key=place)
+    runs = [
+        (preset, experiment, own)
+        for experiment in experiments.values()
+        for preset, own in grouped(experiment.frame(records), "preset")
+        if preset not in experiment.unjudged
     ]
-    presets = list(dict.fromkeys(each.preset for each in found))
-    return sorted(found, key=lambda each: (presets.index(each.preset), order.index(each.experiment)))
+    order = list(dict.fromkeys(str(record["preset"]) for record in records))
+    runs.sort(key=lambda each: order.index(each[0]))
+    return [Judged(each.short, preset, verdict) for preset, each, own in runs for verdict in each.verdicts(own)]
 
 
 def write(records: Iterable[Record], out: Path, experiments: Experiments) -> list[Path]:
@@ -79,10 +81,11 @@ def write(records: Iterable[Record], out: Path, experiments: Experiments) -> lis
     Raises:
         ValueError: There are no records.
     """
-    order = list(experiments)
-    records = sorted(in_order(records), key=lambda record: _place(str(record["experiment"]), order))
-    if not records:
+    groups = _by(sorted(records, key=place), lambda record: str(record["experiment"]))
+    if not groups:
         raise ValueError("records is empty: run `infoknife reproduce` first and read the folder that it writes")
+    order = [*(name for name in experiments if name in groups), *sorted(groups.keys() - experiments.keys())]
+    records = [record for name in order for record in groups[name]]
     found = [_verdicts(judge(records, experiments)), *sections(records, experiments)]
     (out / "figures").mkdir(parents=True, exist_ok=True)
     pictures: list[Path] = []
@@ -106,63 +109,52 @@ def write(records: Iterable[Record], out: Path, experiments: Experiments) -> lis
 
 def sections(records: Sequence[Record], experiments: Experiments) -> list[Section]:
     """All experiments in the order of the records, then the runs themselves."""
-    groups = by(records, lambda record: str(record["experiment"]))
-    return [*(_section(name, group, experiments) for name, group in groups.items()), _runs(records, experiments)]
-
-
-def _place(name: str, order: Sequence[str]) -> tuple[int, str]:
-    return order.index(name) if name in order else len(order), name
+    groups = _by(records, lambda record: str(record["experiment"]))
+    return [*(_section(name, group, experiments) for name, group in groups.items()), _runs(groups, experiments)]
 
 
 def _section(name: str, group: Sequence[Record], experiments: Experiments) -> Section:
-    """What an experiment says of its records; one that is not known has its numbers listed."""
+    """What an experiment says of its records; those that it does not know have their numbers listed."""
     known = experiments.get(name)
-    settings = [
-        Fold(f"Settings: {preset_title(preset).lower()}", (_settings(part),))
-        for preset, part in by(group, preset_of).items()
-    ]
-    if known is None or not any(record["results"] for record in group):
-        title = (name, name, "") if known is None else (known.short, known.title, known.text)
-        return Section(name, *title, _shown([_any_results(group), *settings]))
-    text = f"{known.text} Published: {known.source}."
-    return Section(name, known.short, known.title, text, _shown([*known.blocks(group), *settings]))
+    runs = None if known is None else known.frame(group)
+    told = known is not None and runs is not None and not runs["failed"].all()
+    blocks = [*known.blocks(runs)] if known is not None and told else []
+    blocks.append(_any_results([record for record in group if not told or known is None or not known.knows(record)]))
+    blocks += _settings(group)
+    title = (name, name, "") if known is None else (known.short, known.title, known.text)
+    published = f" Published: {known.source}." if known is not None and told else ""
+    return Section(name, title[0], title[1], title[2] + published, _shown(blocks))
 
 
 def _shown(blocks: Iterable[Block | None]) -> tuple[Block, ...]:
-    """Leave out what has nothing to show, and give pictures names that files can have."""
-    return tuple(_named(block) for block in blocks if block is not None and _filled(block))
-
-
-def _filled(block: Block) -> bool:
-    if isinstance(block, Table):
-        return bool(block.rows)
-    return any(map(_filled, block.blocks)) if isinstance(block, Fold) else True
-
-
-def _named(block: Block) -> Block:
-    if isinstance(block, Fold):
-        return Fold(block.title, _shown(block.blocks))
-    return block._replace(name=slug(block.name)) if isinstance(block, Picture) else block
+    """Leave out what has nothing to show, let rows of ours stand out, and give pictures names that files can have."""
+    shown: list[Block] = []
+    for block in blocks:
+        if isinstance(block, Table) and block.rows:
+            shown.append(block._replace(strong=methods.ours(row[0] for row in block.rows)))
+        elif isinstance(block, Fold) and (inner := _shown(block.blocks)):
+            shown.append(Fold(block.title, inner))
+        elif isinstance(block, Picture):
+            shown.append(block._replace(name=slug(block.name)))
+        elif isinstance(block, Heading | Badges):
+            shown.append(block)
+    return tuple(shown)
 
 
 def _verdicts(judged: Sequence[Judged]) -> Section:
     blocks: list[Block] = []
-    for preset in dict.fromkeys(each.preset for each in judged):
+    for preset, own in groupby(judged, lambda each: each.preset):
         blocks.append(Heading(preset_title(preset)))
-        own = [each for each in judged if each.preset == preset]
-        blocks += [
-            Badges(short, tuple(_badge(each.verdict) for each in own if each.short == short))
-            for short in dict.fromkeys(each.short for each in own)
-        ]
+        for short, group in groupby(own, lambda each: each.short):
+            blocks.append(Badges(short, tuple(_badge(each.verdict) for each in group)))
     return Section("verdicts", "Verdicts", "Verdicts", _tally(judged) if judged else NO_VERDICTS, tuple(blocks))
 
 
 def _tally(judged: Sequence[Judged]) -> str:
-    counts = {kind: sum(each.verdict.kind == kind for each in judged) for kind in KINDS}
+    counts = ", ".join(f"{sum(each.verdict.kind == kind for each in judged)} {kind}" for kind in KINDS)
     return (
-        f"{counts['reproduced']} reproduced, {counts['ahead']} ahead, {counts['behind']} behind. A published number is "
-        "reproduced within two of its standard deviations, or within 10 % of it; otherwise, and where methods are "
-        "compared with each other, ours is ahead or behind."
+        f"{counts}. A published number is reproduced within two of its standard deviations, or within 10 % of it; "
+        "otherwise, and where methods are compared with each other, ours is ahead or behind."
     )
 
 
@@ -176,8 +168,9 @@ def _facts(records: Sequence[Record]) -> str:
     lost = f"{failures} of them failed" if failures else "none failed"
     versions = sorted({str(record.get("versions", {}).get("infoknife", "?")) for record in records})
     kinds = several(len({record["experiment"] for record in records}), "experiment")
-    what = f"{several(len(records), 'trial')} of {kinds}, {lost}"
-    return f"{what}; {minutes(seconds_of(records))} of computing with infoknife {', '.join(versions)}."
+    time = minutes(sum(record.get("seconds") or 0.0 for record in records))
+    trials = several(len(records), "trial")
+    return f"{trials} of {kinds}, {lost}; {time} of computing with infoknife {', '.join(versions)}."
 
 
 def _markdown(found: Sequence[Section]) -> str:
@@ -207,35 +200,27 @@ def _marked(blocks: Iterable[Block]) -> str:
 
 
 def _any_results(records: Sequence[Record]) -> Table:
-    """Every number among the results, mean ± deviation over runs."""
-    groups = by(in_order(records), lambda record: (preset_of(record), method_of(record)))
-    names = list(dict.fromkeys(name for record in records for name in _numbers(record["results"])))
-    rows = []
-    for (preset, method), group in groups.items():
-        means = (mean_of(group, lambda record, name=name: _numbers(record["results"]).get(name)) for name in names)  # type: ignore[misc]
-        counts = f"{len(group)}", f"{sum(map(failed, group))}"
-        rows.append((methods.title(method), preset_title(preset), *(mean.text() for mean in means), *counts))
+    """Every number among the results, under dotted names, mean ± deviation over runs."""
+    found = pd.json_normalize([{} if failed(record) else dict(record["results"]) for record in records])
+    names, rows = list(found.select_dtypes("number")), []
+    for (preset, title), own in grouped(frame(records).assign(**found[names]), ["preset", "title"]):
+        counts = str(len(own)), str(own["failed"].sum())
+        rows.append((title, preset_title(preset), *(mean_of(own, name).text() for name in names), *counts))
     return Table("Results, mean ± deviation over runs", ("method", "preset", *names, "runs", "failed"), tuple(rows), 2)
 
 
-def _numbers(results: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """All finite numbers of nested results, under dotted names."""
-    found: dict[str, float] = {}
-    for name, value in results.items():
-        if isinstance(value, Mapping):
-            found |= _numbers(value, f"{prefix}{name}.")
-        elif isinstance(value, int | float) and math.isfinite(value):
-            found[f"{prefix}{name}"] = float(value)
-    return found
-
-
-def _settings(records: Sequence[Record]) -> Table:
-    """What was set, a column for each method; several values where they differ from run to run."""
-    groups = by(in_order(records), method_of)
-    told = {"method", "task"}  # elsewhere, and tasks are many
-    names = list(dict.fromkeys(name for record in records for name in _set(record) if name not in told))
-    rows = [(name, *(_values(name, group) for group in groups.values())) for name in names]
-    return Table("Settings", ("setting", *map(methods.title, groups)), tuple(rows), len(groups) + 1)
+def _settings(records: Sequence[Record]) -> Iterator[Fold]:
+    """What was set, by preset, a column for each method; several values where they differ from run to run."""
+    for preset, own in _by(records, lambda record: str(record["preset"])).items():
+        groups = {name: list(map(_set, group)) for name, group in _by(own, method_of).items()}
+        names = dict.fromkeys(name for group in groups.values() for one in group for name in one)
+        rows = tuple(
+            (name, *(_values(one[name] for one in group if name in one) for group in groups.values()))
+            for name in names
+            if name not in {"method", "task"}  # elsewhere, and tasks are many
+        )
+        table = Table("Settings", ("setting", *map(methods.title, groups)), rows, len(groups) + 1)
+        yield Fold(f"Settings: {preset_title(preset).lower()}", (table,))
 
 
 def _set(record: Record) -> Mapping[str, Any]:
@@ -244,12 +229,11 @@ def _set(record: Record) -> Mapping[str, Any]:
     return found
 
 
-def _values(name: str, group: Iterable[Record]) -> str:
-    values = {_value(value): value for record in group if name in (own := _set(record)) for value in [own[name]]}
-    whole = sorted(values.values(), key=_numerically)
+def _values(values: Iterable[Any]) -> str:
+    whole = sorted({_value(value): value for value in values}.values(), key=_numerically)
     if len(whole) > 2 and all(isinstance(value, int) for value in whole) and whole[-1] - whole[0] == len(whole) - 1:
         return f"{whole[0]} to {whole[-1]}"
-    return ", ".join(_value(value) for value in whole) or "–"
+    return ", ".join(map(_value, whole)) or "–"
 
 
 def _value(value: Any) -> str:
@@ -263,57 +247,52 @@ def _numerically(value: Any) -> tuple[int, float, str]:
     return (0, value, "") if isinstance(value, int | float) else (1, 0.0, str(value))
 
 
-def _runs(records: Sequence[Record], experiments: Experiments) -> Section:
-    blocks = (_failures(records, experiments), _trials(records, experiments), _machines(records), _methods(records))
-    return Section("runs", "Runs", "What was run, where, and how long it took", "", _shown(blocks))
-
-
-def _short(name: str, experiments: Experiments) -> str:
-    return experiments[name].short if name in experiments else name
-
-
-def _failures(records: Iterable[Record], experiments: Experiments) -> Table:
-    rows = []
-    for record in filter(failed, records):
-        name, arguments = str(record["experiment"]), record["arguments"]
+def _runs(groups: Mapping[str, Sequence[Record]], experiments: Experiments) -> Section:
+    """What was run, whatever it was: failures, time, versions, machines, methods."""
+    lost, times = [], []
+    for name, group in groups.items():
         known = experiments.get(name)
-        place = _safe_place(known, arguments) if known else ""
-        where = " ".join(filter(None, (place, f"#{arguments.get('seed', 0)}")))
-        reason = str(record.get("error") or "its numbers are not finite")
-        method = methods.title(method_of(record))
-        rows.append((_short(name, experiments), preset_title(preset_of(record)), method, where, reason))
-    return Table("Failed trials", ("experiment", "preset", "method", "trial", "error"), tuple(rows), 5)
-
-
-def _safe_place(experiment: Experiment, arguments: Mapping[str, Any]) -> str:
-    """Where a trial was; nothing where a record lacks what tells it."""
-    try:
-        return experiment.place(arguments)
-    except KeyError:
-        return ""
-
-
-def _trials(records: Iterable[Record], experiments: Experiments) -> Table:
-    rows = []
-    for (name, preset), group in by(records, lambda r: (str(r["experiment"]), preset_of(r))).items():
-        counts = str(len(group)), str(sum(map(failed, group)))
-        times = minutes(seconds_of(group) / len(group)), minutes(seconds_of(group))
-        rows.append((_short(name, experiments), preset_title(preset), _values("seed", group), *counts, *times))
-    head = ("experiment", "preset", "seeds", "trials", "failed", "per trial", "in all")
-    return Table("Trials and time", head, tuple(rows), 3)
-
-
-def _machines(records: Iterable[Record]) -> Table:
-    groups = by(records, lambda record: (_listed(record.get("versions")), _listed(record.get("machine"))))
-    rows = tuple((versions, machine, str(len(group))) for (versions, machine), group in groups.items())
-    return Table("Versions and machines", ("versions", "machine", "trials"), rows, 2)
+        short = name if known is None else known.short
+        for record in filter(failed, group):
+            place = known.place(record["arguments"]) if known is not None and known.knows(record) else ""
+            where = f"{place} #{record['arguments'].get('seed', 0)}".strip()
+            reason = str(record.get("error") or "its numbers are not finite")
+            lost.append((short, preset_title(str(record["preset"])), methods.title(method_of(record)), where, reason))
+        for preset, own in _by(group, lambda record: str(record["preset"])).items():
+            seeds = _values(_set(record)["seed"] for record in own if "seed" in _set(record))
+            time = sum(record.get("seconds") or 0.0 for record in own)
+            counts = str(len(own)), str(sum(map(failed, own))), minutes(time / len(own)), minutes(time)
+            times.append((short, preset_title(preset), seeds, *counts))
+    whole = [record for group in groups.values() for record in group]
+    machines = Counter((_listed(record.get("versions")), _listed(record.get("machine"))) for record in whole)
+    used = [methods.get(name) for name in sorted(set(map(method_of, whole)), key=methods.rank)]
+    blocks = (
+        Table("Failed trials", ("experiment", "preset", "method", "trial", "error"), tuple(lost), 5),
+        Table("Trials and time", TIMES, tuple(times), 3),
+        Table(
+            "Versions and machines",
+            ("versions", "machine", "trials"),
+            tuple((*at, str(count)) for at, count in machines.items()),
+            2,
+        ),
+        Fold(
+            "Methods",
+            (
+                Table(
+                    "Methods", ("method", "what it is"), tuple((each.title, each.help) for each in used if each.help), 2
+                ),
+            ),
+        ),
+    )
+    return Section("runs", "Runs", "What was run, where, and how long it took", "", _shown(blocks))
 
 
 def _listed(values: Mapping[str, Any] | None) -> str:
     return ", ".join(f"{name} {value}" for name, value in (values or {}).items()) or "–"
 
 
-def _methods(records: Iterable[Record]) -> Fold:
-    found = sorted({method_of(record) for record in records}, key=methods.rank)
-    rows = tuple((method.title, method.help) for method in map(methods.get, found) if method.help)
-    return Fold("Methods", (Table("Methods", ("method", "what it is"), rows, 2),))
+def _by(records: Iterable[Record], key: Callable[[Record], str]) -> dict[str, list[Record]]:
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        groups.setdefault(key(record), []).append(record)
+    return groups

@@ -1,4 +1,4 @@
-"""Running trials: in parallel, once each, and every failure on record."""
+"""Running trials: here, in processes or on a Dask cluster, once each, and every failure on record."""
 
 import datetime
 import functools
@@ -7,74 +7,182 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy
 import torch
+from typing_extensions import override
 
 from infoknife._version import __version__
+from infoknife.inputs import one_of
 from infoknife.paper.engine.store import FORMAT, Record, Store
 from infoknife.paper.engine.trial import Facts, Outcome, RunContext, Trial
 
 PAUSE = 0.25  # seconds between two looks at whether the parent lives
+ATTEMPTS = 4  # of a trial whose workers are killed: perhaps it is what kills them
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+TIMEOUT = 8  # seconds in which a scheduler answers
+
+
+class Workers(NamedTuple):
+    """Where trials run: an executor, how many it takes now, and what it raises where a worker is killed."""
+
+    executor: Executor
+    room: Callable[[], int]
+    killed: tuple[type[BaseException], ...]
 
 
 def run(
-    trials: Iterable[Trial], store: Store, *, jobs: int = 1, data: Path | None = None, device: str = "cpu"
+    trials: Iterable[Trial],
+    store: Store,
+    *,
+    jobs: int = 1,
+    backend: str = "joblib",
+    scheduler: str | None = None,
+    data: Path | None = None,
+    device: str = "cpu",
 ) -> Iterator[tuple[Trial, str]]:
     """Run what has not been run, and yield each trial with its fate as it ends.
 
     A fate is ``"done"``, ``"failed"`` (on record, with the error), or ``"taken"`` where another process is at it.
+    A trial whose worker is killed runs again. Workers return records, and this process writes them.
 
     Args:
         trials: What is wanted; trials with a record are passed over.
         store: Where records go; ``prepare`` it first.
         jobs: How many trials run at once, each on one core.
-        data: The folder of the user's own data, for experiments that need some.
+        backend: ``"joblib"``: processes of this machine; ``"dask"``: the cluster of ``scheduler``.
+        scheduler: Address of a Dask scheduler, as ``"tcp://host:8786"``; a cluster of this machine if None.
+        data: The folder of the user's own data, for experiments that need some; the same on all workers.
         device: Where networks are, for experiments that train large ones.
 
     Raises:
-        ModuleNotFoundError: There are several jobs, and joblib is not installed.
-        ChildProcessError: A worker was killed.
+        ValueError: There is no such backend, or a scheduler without Dask.
+        ModuleNotFoundError: Joblib or Dask is not installed, and wanted.
+        ConnectionError: The scheduler does not answer.
+        ChildProcessError: The workers of a trial were killed again and again.
         OSError: A record cannot be written.
     """
-    wanted = [trial for trial in trials if store.record(trial) is None]
-    if jobs == 1 or len(wanted) <= 1:
-        yield from (run_trial(trial, store, data=data, device=device) for trial in wanted)
-        return
-    yield from _parallel(wanted, store, jobs, data, device)
+    one_of("backend", backend, ("joblib", "dask"))
+    if scheduler is not None and backend != "dask":
+        raise ValueError(f"scheduler is {scheduler!r}, and backend is {backend!r}; expected dask, which has schedulers")
+    waiting, losses = deque(trial for trial in trials if store.record(trial) is None), Counter[str]()
+    where, jobs = {"data": data, "device": device}, min(jobs, len(waiting))
+    while waiting:  # once more where a killed worker took all others with it
+        with _workers(backend, scheduler, jobs) as workers:
+            for trial, fate in _keep_busy(workers, waiting, store, where):
+                if fate != "lost":
+                    yield trial, fate
+                    continue
+                losses[trial.id] += 1
+                if losses[trial.id] == ATTEMPTS:
+                    reason = f"the worker of {trial.title} was killed {ATTEMPTS} times, perhaps for lack of memory"
+                    raise ChildProcessError(f"{reason}; choose fewer jobs")
+                waiting.append(trial)
 
 
-def _parallel(
-    wanted: list[Trial], store: Store, jobs: int, data: Path | None, device: str
+def _keep_busy(
+    workers: Workers, waiting: deque[Trial], store: Store, where: Mapping[str, Any]
 ) -> Iterator[tuple[Trial, str]]:
+    """Run what waits, until nothing does or the executor is broken; the fate of what a worker died with is ``"lost"``.
+
+    This process holds a trial while a worker runs it, and writes its record.
+    """
+    running: dict[Future[Record], tuple[Trial, ExitStack]] = {}
+    broken = False
+    with ExitStack() as held:
+        while running or (waiting and not broken):
+            while waiting and not broken and len(running) < workers.room():
+                trial, claim = waiting.popleft(), held.enter_context(ExitStack())
+                if not claim.enter_context(store.claim(trial)):
+                    yield trial, "taken"
+                elif (record := store.record(trial)) is not None:  # another process was quicker
+                    claim.close()
+                    yield trial, str(record["status"])
+                else:
+                    context = RunContext(_quiet, trial.preset, store.folder(trial), **where)
+                    running[workers.executor.submit(_in_worker, trial, context, os.getpid())] = trial, claim
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                trial, claim = running.pop(future)
+                with claim:
+                    try:
+                        store.write(trial, record := future.result())
+                    except workers.killed as error:
+                        broken, fate = isinstance(error, BrokenExecutor), "lost"
+                    else:
+                        fate = str(record["status"])
+                yield trial, fate
+
+
+def _quiet(step: int, facts: Facts) -> None:
+    """Say nothing: of a worker the parent hears at the end of a trial."""
+
+
+class _Here(Executor):
+    """This process: a trial runs when it is submitted."""
+
+    @override
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+        future = Future[Any]()
+        future.set_result(function(*arguments, **options))
+        return future
+
+
+@contextmanager
+def _workers(backend: str, scheduler: str | None, jobs: int) -> Iterator[Workers]:
+    if backend == "joblib" and jobs == 1:
+        yield Workers(_Here(), lambda: 1, ())
+    else:
+        with _cluster(scheduler, jobs) if backend == "dask" else _processes(jobs) as workers:
+            yield workers
+
+
+@contextmanager
+def _processes(jobs: int) -> Iterator[Workers]:
+    """Processes of this machine, which end with this one."""
     try:
-        from joblib import Parallel, delayed
+        from joblib.externals.loky import get_reusable_executor
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
             f"jobs is {jobs}, and trials run at once with joblib: pip install 'infoknife[experiments]', or choose 1 job"
         ) from None
-    workers = Parallel(
-        n_jobs=jobs, backend="loky", return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
-    )
+    executor = get_reusable_executor(jobs, env=ONE_THREAD)
     try:
-        calls = (
-            delayed(_run_in_worker)(place, trial, store, data, device, os.getpid())
-            for place, trial in enumerate(wanted)
-        )
-        yield from ((wanted[place], fate) for place, fate in workers(calls))
-    except BrokenExecutor as error:
-        raise ChildProcessError("a worker was killed, perhaps for lack of memory; choose fewer jobs") from error
+        yield Workers(executor, lambda: jobs, (BrokenExecutor,))
+    except BaseException:
+        executor.shutdown(kill_workers=True)
+        raise
 
 
-def _run_in_worker(
-    place: int, trial: Trial, store: Store, data: Path | None, device: str, parent: int
-) -> tuple[int, str]:
-    if os.getpid() != parent:
+@contextmanager
+def _cluster(scheduler: str | None, jobs: int) -> Iterator[Workers]:
+    """A Dask cluster: its workers are given twice as many trials as they have cores at any time."""
+    try:
+        from dask.distributed import Client, KilledWorker
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("the backend dask needs Dask: pip install 'infoknife[dask]'") from None
+    here = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": ":0"}
+    try:
+        client = Client(**here) if scheduler is None else Client(scheduler, timeout=TIMEOUT)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(f"no Dask scheduler answers at {scheduler} within {TIMEOUT} s") from error
+    with client:
+        room = lambda: max(1, 2 * sum(client.ncores().values()))  # noqa: E731
+        try:
+            yield Workers(client.get_executor(), room, (KilledWorker,))
+        except CancelledError as error:
+            raise ConnectionError(f"the Dask scheduler at {scheduler} is gone; finished trials are kept") from error
+
+
+def _in_worker(trial: Trial, context: RunContext, parent: int) -> Record:
+    if os.getppid() == parent:  # a process of this machine, not of a cluster
         _end_with(parent)
-    return place, run_trial(trial, store, data=data, device=device)[1]
+    return _record(trial, context)
 
 
 @functools.cache  # once in a worker
@@ -89,46 +197,16 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def run_trial(
-    trial: Trial,
-    store: Store,
-    *,
-    data: Path | None = None,
-    device: str = "cpu",
-    threads: int = 1,
-    on_progress: Callable[[int, Facts], None] = lambda step, facts: None,
-) -> tuple[Trial, str]:
-    """Run one trial and write its record; see ``run`` for its fates.
-
-    Args:
-        trial: What is run.
-        store: Where its record goes.
-        data: The folder of the user's own data.
-        device: Where networks are.
-        threads: Of torch, while it runs.
-        on_progress: Called with every step, and with what is known by then.
-    """
-    with store.claim(trial) as mine:
-        if not mine:
-            return trial, "taken"
-        if (record := store.record(trial)) is None:  # another process may have been quicker
-            before = torch.get_num_threads()
-            torch.set_num_threads(threads)
-            try:
-                record = _record(trial, RunContext(on_progress, trial.preset, store.folder(trial), data, device))
-            finally:
-                torch.set_num_threads(before)
-            store.write(trial, record)
-    return trial, str(record["status"])
-
-
 def _record(trial: Trial, context: RunContext) -> Record:
     started, begin = datetime.datetime.now(datetime.UTC), time.perf_counter()
-    outcome, error = Outcome({}, {}), None
+    outcome, error, before = Outcome({}, {}), None, torch.get_num_threads()
+    torch.set_num_threads(1)
     try:
         outcome = _sound(trial.experiment.run(trial.arguments, context))
     except Exception as exception:  # a trial that fails is a result too
         error = f"{type(exception).__name__}: {exception}"
+    finally:
+        torch.set_num_threads(before)
     return {
         "format": FORMAT,
         "id": trial.id,

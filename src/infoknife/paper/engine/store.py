@@ -142,16 +142,16 @@ class Store:
 
 
 def read_records(folder: Path) -> list[Record]:
-    """Read all records of a results folder, or of the ``*.jsonl`` files in a folder: of a report, or of several.
+    """Read all records of a results folder, of the ``*.jsonl`` files in a folder (a report, or several), or of a file.
 
     Lines that are no records are left out.
 
     Raises:
         FileNotFoundError: There is no such folder.
     """
-    if not folder.is_dir():
+    if not folder.exists():
         raise FileNotFoundError(f"there is no folder {folder}")
-    paths = sorted(folder.glob(f"*/{RECORD}")) or sorted(folder.glob("*.jsonl"))
+    paths = [folder] if folder.is_file() else sorted(folder.glob(f"*/{RECORD}")) or sorted(folder.glob("*.jsonl"))
     found: dict[str, Record] = {}
     for line in (line for path in paths for line in path.read_text(encoding="utf-8", errors="replace").splitlines()):
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from infoknife.inputs import one_of
-from infoknife.paper.engine.records import Record
+from infoknife.paper.engine.records import Frame, Record, frame
 from infoknife.paper.engine.verdicts import Verdict
 from infoknife.pictures import Block, Table
 
@@ -38,7 +38,7 @@ class RunContext:
         data: The folder of the user's own data; None for none.
         device: Where the networks of a long trial are, as ``"cuda"``.
 
-    Example:
+    Examples:
         >>> RunContext(lambda step, facts: print(step, facts))(10, accuracy=0.5)
         10 {'accuracy': 0.5}
     """
@@ -49,13 +49,14 @@ class RunContext:
     data: Path | None = None
     device: str = "cpu"
 
+    @property
+    def where(self) -> dict[str, Any]:
+        """What an application is called with beside its settings."""
+        return {"folder": self.folder, "device": self.device, "on_progress": self.on_progress}
+
     def __call__(self, step: int, **facts: float) -> None:
         """Report a step."""
         self.on_progress(step, facts)
-
-
-def _no_files(arguments: Arguments, data: Path | None) -> list[Path]:
-    return []
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +71,12 @@ class Experiment:
         source: Where the paper has it, and how its numbers were read.
         run: Runs one trial from its arguments.
         presets: For every preset a function that gives the arguments of all trials, seed by seed.
-        blocks: From records to tables and charts.
-        verdicts: From the records of one preset to verdicts.
-        summary: From records to the tables that ``reproduce`` prints; none if not given.
+        blocks: From runs, as ``frame`` gives them, to tables and charts.
+        verdicts: From the runs of one preset to verdicts.
+        summary: From runs to the tables that ``reproduce`` prints; none if not given.
+        needs: Arguments that all trials have; records that lack one are shown plainly.
+        columns: Results that tables and charts read.
+        derive: Adds columns to group by.
         place: What tells the trials of a method and seed apart, in a few words.
         unjudged: Presets that are too small for a verdict.
         check: Raises where a trial cannot be run with the data in a folder, so that none begins.
@@ -86,13 +90,16 @@ class Experiment:
     source: str
     run: Callable[[Arguments, RunContext], Outcome]
     presets: Mapping[str, Callable[[], Iterable[Arguments]]]
-    blocks: Callable[[Sequence[Record]], Iterable[Block | None]]
-    verdicts: Callable[[Sequence[Record]], Iterable[Verdict]] = lambda records: ()
-    summary: Callable[[Sequence[Record]], Iterable[Table]] = lambda records: ()
+    blocks: Callable[[Frame], Iterable[Block | None]]
+    verdicts: Callable[[Frame], Iterable[Verdict]] = lambda runs: ()
+    summary: Callable[[Frame], Iterable[Table]] = lambda runs: ()
+    needs: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    derive: Callable[[Frame], Frame] = lambda runs: runs
     place: Callable[[Arguments], str] = lambda arguments: ""
     unjudged: tuple[str, ...] = ("quick",)
     check: Callable[[Arguments, Path | None], None] = lambda arguments, data: None
-    files: Callable[[Arguments, Path | None], Sequence[Path]] = _no_files
+    files: Callable[[Arguments, Path | None], Sequence[Path]] = lambda arguments, data: ()
 
     def trials(self, preset: str = "paper", data: Path | None = None) -> "list[Trial]":
         """List all trials of a preset."""
@@ -102,6 +109,15 @@ class Experiment:
     def trial(self, preset: str, arguments: Arguments, data: Path | None = None) -> "Trial":
         """One trial, with the user's data in a folder."""
         return Trial(self, preset, arguments, digest(self.files(arguments, data)))
+
+    def knows(self, record: Record) -> bool:
+        """Whether a record has what tables and charts need."""
+        return record["experiment"] == self.name and {*self.needs} <= record["arguments"].keys()
+
+    def frame(self, records: Iterable[Record]) -> Frame:
+        """The runs of records that it knows, for ``blocks``, ``verdicts`` and ``summary``."""
+        runs = frame(filter(self.knows, records), self.columns)
+        return self.derive(runs) if len(runs) else runs
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,10 @@
 """Three kinds of verdict: a published number is reproduced, or a method is ahead of another, or behind, by how much."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from infoknife.paper.engine.records import Mean, number
+from infoknife.paper.engine.records import Mean, number, several
 
 Kind = Literal["reproduced", "ahead", "behind"]
 
@@ -14,7 +14,7 @@ DEVIATIONS, PART = 2.0, 0.1  # reproduced: within so many published deviations, 
 class Verdict(NamedTuple):
     """How a number stands.
 
-    Args:
+    Attributes:
         subject: Whose number it is.
         kind: ``"reproduced"``, ``"ahead"`` or ``"behind"``.
         against: Of what.
@@ -30,7 +30,7 @@ class Verdict(NamedTuple):
     def word(self) -> str:
         """The verdict in a few words.
 
-        Example:
+        Examples:
             >>> Verdict("KNIFE", "ahead", "MINE", "").word
             'ahead of MINE'
         """
@@ -41,96 +41,106 @@ class Verdict(NamedTuple):
 class Point(NamedTuple):
     """One of our numbers beside a published one.
 
-    Args:
+    Attributes:
         where: What tells it from others; may be empty.
         ours: Our number.
         paper: The published one.
-        spread: How far ours may be away.
+        spread: How far ours may be away; two published deviations, or a tenth of the number, if not given.
         goal: What would be best: 0 for an error, 100 for an accuracy, the truth for an estimate.
     """
 
     where: str
-    ours: float
-    paper: float
-    spread: float
+    ours: Mean
+    paper: Mean
+    spread: float | None = None
     goal: float = 0.0
 
 
 def spread(cell: Mean) -> float:
     """How far a number may be from a published one that it reproduces.
 
-    Example:
+    Examples:
         >>> spread(Mean(1.0, 0.2, 10)), spread(Mean(1.0, None, 1))
         (0.4, 0.1)
     """
     return max(DEVIATIONS * (cell.std or 0.0), PART * abs(cell.mean or 0.0))
 
 
-def reproduced(subject: str, points: Sequence[Point], numbers: str, more: str = "") -> Verdict:
-    """Whether published numbers are reproduced: all within their spread; if not, ahead where all others are better.
+def none_ended(subject: str, runs: int) -> Verdict:
+    """The verdict on a method without a result."""
+    return Verdict(subject, "behind", "all", f"none of {several(runs, 'run')} ended well")
+
+
+def reproduced(
+    subject: str, points: Sequence[Point], write: Callable[[float | None], str] = number
+) -> Iterator[Verdict]:
+    """Yield whether numbers are reproduced: all within their spread; if not, ahead where all others are better.
 
     Args:
         subject: Whose numbers.
-        points: At least one.
-        numbers: All of them as text.
-        more: What else is to be said, as of failures.
+        points: Without any there is no verdict; points that lack a number are left out.
+        write: Numbers as text.
 
-    Example:
-        >>> reproduced("KNIFE", [Point("d=10", 0.05, 0.046, 0.03)], "0.05 against 0.046").kind
-        'reproduced'
+    Examples:
+        >>> verdict, = reproduced("KNIFE", [Point("d=10", Mean(0.05), Mean(0.046, 0.01))])
+        >>> verdict.kind, verdict.text
+        ('reproduced', '0.0500 against 0.0460 ± 0.0100 (d=10)')
     """
-    off = [point for point in points if abs(point.ours - point.paper) > point.spread]
-    if not off:
-        return Verdict(subject, "reproduced", "the paper", numbers + more)
-    better = all(abs(point.ours - point.goal) < abs(point.paper - point.goal) for point in off)
-    worst = max(off, key=lambda point: abs(point.ours - point.paper) / (point.spread or 1.0))
-    at = f" at {worst.where}" if worst.where else ""
-    apart = f"{number(abs(worst.ours - worst.paper))} apart{at}, the published spread is {number(worst.spread)}"
-    where = f"; {len(points) - len(off)} of {len(points)} within it" if len(points) > 1 else ""
-    return Verdict(subject, "ahead" if better else "behind", "the paper", f"{numbers}: {apart}{where}{more}")
+    known = [
+        (point, point.ours.mean, point.paper.mean, spread(point.paper) if point.spread is None else point.spread)
+        for point in points
+        if point.ours.mean is not None and point.paper.mean is not None
+    ]
+    numbers = ", ".join(
+        f"{point.ours.text(write)} against {point.paper.text(write)}" + (f" ({point.where})" if point.where else "")
+        for point, *_ in known
+    )
+    off = [each for each in known if abs(each[1] - each[2]) > each[3]]
+    if known and not off:
+        yield Verdict(subject, "reproduced", "the paper", numbers)
+    elif known:
+        better = all(abs(ours - point.goal) < abs(paper - point.goal) for point, ours, paper, _ in off)
+        worst, ours, paper, limit = max(off, key=lambda each: abs(each[1] - each[2]) / (each[3] or 1.0))
+        at = f" at {worst.where}" if worst.where else ""
+        within = f"; {len(known) - len(off)} of {len(known)} within it" if len(known) > 1 else ""
+        apart = f"{number(abs(ours - paper))} apart{at}, the published spread is {number(limit)}{within}"
+        yield Verdict(subject, "ahead" if better else "behind", "the paper", f"{numbers}: {apart}")
 
 
 def compared(
-    subject: str, ours: Mean, rivals: Mapping[str, Mean], what: str, *, goal: float = 0.0, more: str = ""
-) -> Verdict | None:
-    """Whether a number is nearer to its goal than those of all rivals: named is the best of them.
+    subject: str, ours: Mean, rivals: Mapping[str, Mean], what: str, *, goal: float = 0.0
+) -> Iterator[Verdict]:
+    """Yield whether a number is nearer to its goal than those of all rivals: named is the best of them.
 
     Args:
         subject: Whose number it is.
         ours: The number.
-        rivals: Theirs, by name.
+        rivals: Theirs, by name; without any there is no verdict.
         what: What is compared, with its unit.
         goal: What would be best.
-        more: What else is to be said.
 
-    Returns:
-        None where nothing can be compared.
-
-    Example:
-        >>> verdict = compared("KNIFE", Mean(0.1, None, 1), {"DoE": Mean(0.2, None, 1)}, "error, nats")
+    Examples:
+        >>> verdict, = compared("KNIFE", Mean(0.1), {"DoE": Mean(0.2)}, "error, nats")
         >>> verdict.word, verdict.text
         ('ahead of DoE', 'error, nats: 0.1000 against 0.2000, by 0.1000')
     """
-    if not rivals and ours.mean is None:
-        return None
-    if ours.mean is None:
-        return Verdict(subject, "behind", "all", f"none of {ours.runs} runs ended well")
-    known = {name: rival for name, rival in rivals.items() if rival.mean is not None}
-    if not known:
-        return None
-    far = {name: abs((rival.mean or 0.0) - goal) for name, rival in known.items()}
-    best, own = min(far, key=far.__getitem__), abs(ours.mean - goal)
-    ahead = sum(value < own for value in far.values())
-    among = f"; {ahead} of {len(known)} are ahead" if ahead else f"; the best of {len(known)}"
-    numbers = f"{what}: {number(ours.mean)} against {number(known[best].mean)}, by {number(abs(own - far[best]))}"
-    text = numbers + (among if len(known) > 1 else "") + _noise(ours, known[best]) + more
-    return Verdict(subject, "behind" if ahead else "ahead", best, text)
+    known = {name: rival.mean for name, rival in rivals.items() if rival.mean is not None}
+    if ours.mean is None and rivals:
+        yield none_ended(subject, ours.runs)
+    elif ours.mean is not None and known:
+        far = {name: abs(mean - goal) for name, mean in known.items()}
+        best, own = min(far, key=far.__getitem__), abs(ours.mean - goal)
+        ahead = sum(value < own for value in far.values())
+        among = f"; {ahead} of {len(known)} are ahead" if ahead else f"; the best of {len(known)}"
+        text = f"{what}: {number(ours.mean)} against {number(known[best])}, by {number(abs(own - far[best]))}"
+        text += (among if len(known) > 1 else "") + _noise(ours, rivals[best])
+        text += f"; {ours.failures} of {ours.runs} runs failed" if ours.failures else ""
+        yield Verdict(subject, "behind" if ahead else "ahead", best, text)
 
 
 def _noise(ours: Mean, rival: Mean) -> str:
     """A word of warning where the difference may be chance."""
     if ours.mean is None or rival.mean is None or ours.std is None or rival.std is None:
         return ""
-    counts = [max(1, each.runs - each.failures) for each in (ours, rival)]
-    error = math.sqrt(ours.std**2 / counts[0] + rival.std**2 / counts[1])
+    error = math.hypot(*(each.std / math.sqrt(max(1, each.runs - each.failures)) for each in (ours, rival) if each.std))
     return "; less than two standard errors apart" if abs(ours.mean - rival.mean) < 2 * error else ""

@@ -1,6 +1,6 @@
 """The paper's experiments, a file for each table or figure.
 
-Example:
+Examples:
     >>> from infoknife.paper import experiments
     >>> "table1" in experiments.names()
     True

@@ -1,31 +1,27 @@
-"""The story that applications share: percents over seeds beside the paper's, what training costs, and curves."""
+"""What applications share: settings of a trial, percents over seeds beside the paper's, costs, and curves."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
-from statistics import fmean
 from typing import Any, NamedTuple
+
+import pandas as pd
 
 from infoknife.paper.engine import methods
 from infoknife.paper.engine.records import (
+    Frame,
     Mean,
-    Record,
-    by,
-    failed,
-    in_order,
-    mean_of,
-    method_of,
+    grouped,
     minutes,
+    numbers,
     percents,
-    preset_of,
     preset_title,
-    result,
-    seconds_of,
     several,
+    text,
 )
+from infoknife.paper.engine.trial import Outcome
 from infoknife.pictures import Block, Heading, Table
-
-Place = Callable[[Record], Hashable]
 
 
 def resolved(settings: Any, preset: str, arguments: Mapping[str, Any]) -> Any:
@@ -34,12 +30,18 @@ def resolved(settings: Any, preset: str, arguments: Mapping[str, Any]) -> Any:
     Args:
         settings: The class of them.
         preset: The preset.
-        arguments: What was set; what is no field, as the name of a file, is left out.
+        arguments: What was set; what is no field is left out.
     """
     names = {each.name for each in fields(settings)}
     known = {name: value for name, value in arguments.items() if name in names}
     nothing = {name: None for name, value in known.items() if value is None}
     return replace(settings.preset(preset, **known), **nothing)
+
+
+def outcome(found: Any, settings: Any) -> Outcome:
+    """What an application found, with the settings that followed from the preset, and curves that are all numbers."""
+    finite = {name: curve for name, curve in found.curves.items() if pd.notna(curve).all()}
+    return Outcome(found.results | {"settings": settings.arguments()}, finite)
 
 
 def data_files(data: Path | None) -> list[Path]:
@@ -49,30 +51,35 @@ def data_files(data: Path | None) -> list[Path]:
     return sorted(path for path in data.iterdir() if path.is_file())
 
 
-def setting(record: Record, name: str, default: Any = None) -> Any:
-    """What a run was trained with, set or by its preset."""
-    return (record["results"].get("settings") or record["arguments"]).get(name, default)
+def rivals_of(base: str, where: str) -> list[str]:
+    """The methods of an application, but for training without a regularizer."""
+    return [name for name in methods.names(where) if name != base]
 
 
-def title_of(record: Record) -> str:
-    """The title of a record's method; where KNIFE is the autoregressive density, it says so."""
-    options = setting(record, "estimator")
-    return methods.title(method_of(record)) if options is None else methods.estimator_title(method_of(record), options)
+def titled(runs: Frame) -> Frame:
+    """Where KNIFE is the autoregressive density, its title says so."""
+    titles = [
+        methods.estimator_title(method, options) if isinstance(options, Mapping) else methods.title(method)
+        for method, options in zip(runs["method"], runs["estimator"], strict=True)
+    ]
+    return runs.assign(title=titles)
 
 
-def each_preset(
-    records: Sequence[Record], story: Callable[[str, Sequence[Record]], Iterator[Block | None]]
-) -> Iterator[Block | None]:
-    """Tell the story of each preset under a heading."""
-    for preset, own in by(in_order(records), preset_of).items():
-        yield Heading(preset_title(preset))
-        yield from story(preset, own)
+def each_preset(story: Callable[[str, Frame], Iterator[Block | None]]) -> Callable[[Frame], Iterator[Block | None]]:
+    """Tell a story of each preset under a heading."""
+
+    def blocks(runs: Frame) -> Iterator[Block | None]:
+        for preset, own in grouped(runs, "preset"):
+            yield Heading(preset_title(preset))
+            yield from story(preset, own)
+
+    return blocks
 
 
-def listed(found: Iterable[str], order: Iterable[str]) -> list[str]:
+def listed(found: Iterable[Any], order: Iterable[Any]) -> list[Any]:
     """Names in the paper's order, then others by name.
 
-    Example:
+    Examples:
         >>> listed({"b", "z", "a"}, ["z", "b", "c"])
         ['z', 'b', 'a']
     """
@@ -84,8 +91,8 @@ def listed(found: Iterable[str], order: Iterable[str]) -> list[str]:
 class Row(NamedTuple):
     """A method's means by column, ``None`` where it has none, and the paper's, if it has some."""
 
-    method: str
     title: str
+    paper_title: str
     means: Sequence[Mean | None]
     published: Sequence[Mean | None]
     mean: float | None = None
@@ -103,21 +110,20 @@ def percent_table(caption: str, head: Sequence[str], rows: Sequence[Row], paper:
     """
     lines: list[tuple[str, ...]] = []
     ours: dict[int, list[float | None]] = {}
-    strong: list[int] = []
     last = ("mean",) if len(head) > 1 else ()
+    write = partial(text, write=percents)
     for row in rows:
-        start = len(lines)
-        ours[start] = [*(each and each.mean for each in row.means), *([row.mean] if last else [])]
-        cells = ("–" if each is None else each.text(percents) for each in row.means)
-        lines.append((row.title, _seeds(row.means), *cells, *([percents(row.mean)] if last else [])))
+        ours[len(lines)] = [*(each and each.mean for each in row.means), *([row.mean] if last else [])]
+        lines.append((row.title, _seeds(row.means), *map(write, row.means), *([percents(row.mean)] if last else [])))
         if any(row.published):
-            cells = ("–" if each is None else each.text(percents) for each in row.published)
-            whole = "–" if row.published_mean is None else row.published_mean.text(percents)
-            lines.append((methods.title(row.method), paper, *cells, *([whole] if last else [])))
-        strong += range(start, len(lines)) if methods.is_ours(row.method) else []
-    if not any(value is not None for row in ours.values() for value in row):
-        return Table(caption, (), ())
-    return Table(caption, ("method", "run", *head, *last), tuple(lines), 2, _largest(ours), tuple(strong))
+            whole = [write(row.published_mean)] if last else []
+            lines.append((row.paper_title, paper, *map(write, row.published), *whole))
+    known = pd.DataFrame(ours.values(), index=list(ours), dtype=float)
+    shown = known.loc[:, known.notna().sum() > 1]
+    best = tuple((row, 2 + column) for column, row in shown.idxmax().items())
+    return Table(
+        caption, ("method", "run", *head, *last), tuple(lines) if known.notna().any(axis=None) else (), 2, best
+    )
 
 
 def _seeds(means: Iterable[Mean | None]) -> str:
@@ -125,62 +131,53 @@ def _seeds(means: Iterable[Mean | None]) -> str:
     return several(runs[0], "seed") if len(runs) == 1 else f"{runs[0]} to {runs[-1]} seeds"
 
 
-def _largest(ours: Mapping[int, Sequence[float | None]]) -> tuple[tuple[int, int], ...]:
-    """The row of the largest number in each column, after two of words, where there are several."""
-    best = []
-    for column, values in enumerate(zip(*ours.values(), strict=True), 2):
-        found = [(value, -row) for row, value in zip(ours, values, strict=True) if value is not None]
-        best += [(-max(found)[1], column)] if len(found) > 1 else []
-    return tuple(best)
-
-
 def whole_mean(means: Iterable[Mean | None]) -> float | None:
     """The mean of means that are all there."""
-    found = [None if each is None else each.mean for each in means]
-    known = [value for value in found if value is not None]
-    return fmean(known) if known and len(known) == len(found) else None
+    known = pd.Series([None if each is None else each.mean for each in means], dtype=float)
+    return float(known.mean()) if len(known) and known.notna().all() else None
 
 
-def cost_table(records: Sequence[Record], base: str, place: Place, places: str, per: str = "step") -> Table:
+def cost_table(runs: Frame, base: str, place: str | list[str], places: str, per: str = "step") -> Table:
     """Time per step or epoch, also as a multiple of that of a method without a regularizer, and failures.
 
     Args:
-        records: Of one preset.
+        runs: Of one preset.
         base: The method without.
         place: What was trained on, so that only the same are compared.
         places: What such are called.
         per: What is timed: ``"step"`` in milliseconds, ``"epoch"`` in seconds.
     """
-    groups = by(in_order(records), method_of)
-    value = result(f"seconds_per_{per}", 1000.0 if per == "step" else 1.0)
-    times = {method: _by_place(own, place, value) for method, own in groups.items()}
+    scale, unit = {"step": (1000.0, "ms"), "epoch": (1.0, "s")}[per]
+    timed = runs.assign(time=scale * numbers(runs, f"seconds_per_{per}"))
+    times = {
+        method: own.groupby(place, dropna=False)["time"].mean().dropna() for method, own in grouped(timed, "method")
+    }
+    unregularized = times.get(base, pd.Series(dtype=float))
     rows = []
-    for method, own in groups.items():
-        each, unit = times[method], times.get(base, {})
-        ratios = [each[where] / unit[where] for where in each if where in unit]
-        time = f"{fmean(each.values()):.3g}" if each else "–"
-        counts = str(len(own)), str(sum(map(failed, own)))
-        ratio = f"{fmean(ratios):.2f}" if ratios else "–"
-        rows.append((methods.title(method), time, ratio, *counts, minutes(seconds_of(own))))
+    for method, own in sorted(grouped(runs, "method"), key=lambda group: methods.rank(group[0])):
+        each = times[method]
+        ratio = (each / unregularized).mean()
+        mean, ratio = (
+            form.format(value) if pd.notna(value) else "–"
+            for form, value in (("{:.3g}", each.mean()), ("{:.2f}", ratio))
+        )
+        counts = str(len(own)), str(own["failed"].sum())
+        rows.append((methods.title(method), mean, ratio, *counts, minutes(own["seconds"].sum())))
     without = methods.title(base).lower()
     caption = f"Cost of training: the mean over {places}, and over the {places} that {without} has as well"
-    head = ("method", f"{'ms' if per == 'step' else 's'} per {per}", f"× {without}", "runs", "failed", "in all")
+    head = ("method", f"{unit} per {per}", f"× {without}", "runs", "failed", "in all")
     return Table(caption, head, tuple(rows))
 
 
-def _by_place(
-    records: Sequence[Record], place: Place, value: Callable[[Record], float | None]
-) -> dict[Hashable, float]:
-    means = {where: mean_of(own, value).mean for where, own in by(records, place).items()}
-    return {where: mean for where, mean in means.items() if mean}
-
-
-def mean_curve(runs: Sequence[Record], x: str, *names: str) -> list[tuple[float, ...]]:
-    """The mean over runs of some curves where all runs have them: (x, mean of the first, ...)."""
-    found = []
-    for run in runs:
-        columns = [run["curves"].get(name) or () for name in (x, *names)]
-        found.append({at: values for at, *values in zip(*columns, strict=False) if None not in values})
-    found = [each for each in found if each]
-    shared = [at for at in found[0] if all(at in each for each in found)] if found else []
-    return [(at, *(fmean(each[at][i] for each in found) for i in range(len(names)))) for at in shared]
+def mean_curve(runs: Frame, x: str, *names: str) -> list[list[float]]:
+    """The mean over runs of some curves where all runs have them: x, then each mean; empty where there are none."""
+    found = [
+        pd.DataFrame({name: pd.Series(curves.get(name, ()), dtype=float) for name in (x, *names)})
+        for curves in runs["curves"]
+    ]
+    found = [each.dropna().set_index(x) for each in found if len(each.dropna())]
+    if not found:
+        return [[] for _ in (x, *names)]
+    points = pd.concat(found).groupby(level=0)
+    shared = points.mean()[points.size() == len(found)]
+    return [list(shared.index), *(list(shared[name]) for name in names)]

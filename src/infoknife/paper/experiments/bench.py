@@ -2,9 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from statistics import fmean
 from typing import Any, NamedTuple
 
 import torch
@@ -13,24 +12,13 @@ from torch import Tensor, nn
 from infoknife import tasks as catalogue
 from infoknife.densities import KNIFE, Autoregressive, Density, Gaussian, Logistic, Parzen, Schraudolph
 from infoknife.estimators import mi
+from infoknife.estimators.catalogue import CLASSES, CONTINUOUS
 from infoknife.inputs import one_of
 from infoknife.paper.engine import methods
-from infoknife.paper.engine.records import (
-    Mean,
-    Record,
-    by,
-    error,
-    failed,
-    in_order,
-    mean_of,
-    method_of,
-    number,
-    preset_of,
-    preset_title,
-    several,
-)
+from infoknife.paper.engine.records import Frame, Mean, grouped, number, numbers, preset_title, several
 from infoknife.paper.engine.trial import Arguments, Experiment, OnStep, Outcome, Trial
-from infoknife.paper.engine.verdicts import Verdict, compared
+from infoknife.paper.engine.verdicts import Verdict, compared, none_ended
+from infoknife.paper.experiments.applied import listed
 from infoknife.paper.experiments.entropies import curve
 from infoknife.paper.experiments.protocol import reporting, seeded
 from infoknife.pictures import Block, Chart, Fold, Heading, Panel, Table
@@ -45,8 +33,7 @@ DENSITIES: dict[str, Callable[[int], Density]] = {
     "schraudolph": Schraudolph,
     "parzen": Parzen,
 }
-KINDS = (methods.ENTROPY, methods.MI, methods.CLASSES)
-METHODS = tuple(dict.fromkeys(name for kind in KINDS for name in methods.names(kind)))
+METHODS = tuple(sorted({*DENSITIES, *CONTINUOUS, *CLASSES}, key=methods.rank))
 FIRST_SEED = 1000  # seeds of samples start here, away from those that drew the parameters of tasks
 MIN_ROWS = 20  # samples that can be divided in three
 LEARNING = {"lr": 0.003, "batch_size": 128, "patience": 10}  # of 20 evaluations on held-out rows
@@ -97,7 +84,7 @@ def quantity_of(task: Task) -> str:
 def truth_of(task: Task) -> float:
     """The truth of a task in nats.
 
-    Example:
+    Examples:
         >>> round(truth_of(catalogue.get("gaussian-20x20-4nats")), 6)
         4.0
     """
@@ -107,15 +94,14 @@ def truth_of(task: Task) -> float:
 def methods_for(task: Task) -> tuple[str, ...]:
     """The estimators that a task can be given to.
 
-    Example:
+    Examples:
         >>> methods_for(catalogue.get("moons"))[:3]
         ('knife', 'autoregressive', 'schraudolph')
         >>> "adv" in methods_for(catalogue.get("classes-2-1d")), "adv" in methods_for(catalogue.get("gaussian-1x1"))
         (True, False)
     """
-    if isinstance(task, EntropyTask):
-        return methods.names(methods.ENTROPY)
-    return methods.names(methods.MI if task.y_classes is None else methods.CLASSES)
+    known: Iterable[str] = CONTINUOUS if task.y_classes is None else CLASSES
+    return tuple(sorted(DENSITIES if isinstance(task, EntropyTask) else known, key=methods.rank))
 
 
 def trials(
@@ -136,7 +122,7 @@ def trials(
         sizes: Numbers n of samples.
         seeds: Where samples and starts come from.
 
-    Example:
+    Examples:
         >>> len(trials("quick", tasks=["moons", "gaussian-1x1"], only=["knife", "mine"], sizes=[500, 1000]))
         6
     """
@@ -233,173 +219,134 @@ def _arrays(value: Tensor | tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
 # what records say
 
 
-def kind_of(record: Record) -> str:
-    """What a trial measures, and of what: only trials of one kind have the same estimators.
-
-    A task that the catalogue does not know tells its quantity alone.
-
-    Example:
-        >>> kind_of({"arguments": {"task": "classes-2-1d", "quantity": "mutual_information"}})
-        'mutual information with classes'
-    """
-    quantity, task = str(record["arguments"].get("quantity", "–")), record["arguments"].get("task")
+def _kind(quantity: str, task: str) -> str:
+    """What is measured, and of what; a task that the catalogue does not know tells its quantity alone."""
     what = quantity.replace("_", " ")
-    if quantity != "mutual_information" or task not in catalogue.names():
+    if quantity == "entropy" or task not in catalogue.names():
         return what
     return f"{what} with {'a continuous y' if catalogue.get(task).y_classes is None else 'classes'}"
 
 
-def title_of(record: Record) -> str:
-    """The title of a method; where KNIFE is the autoregressive density, it says so."""
-    entropy = record["arguments"].get("quantity") == "entropy"
-    return methods.title(method_of(record)) if entropy else methods.estimator_title(method_of(record), {})
+def _derived(runs: Frame) -> Frame:
+    """Add kinds, as only trials of one kind have the same estimators, titles that tell which KNIFE it was; errors."""
+    kinds = list(map(_kind, runs["quantity"], runs["task"]))
+    titles = [
+        methods.title(name) if kind == "entropy" or "classes" in kind else methods.estimator_title(name, {})
+        for name, kind in zip(runs["method"], kinds, strict=True)
+    ]
+    slope = (numbers(runs, "gradient_error") / numbers(runs, "gradient_truth")).abs()
+    return runs.assign(kind=kinds, title=titles, off=numbers(runs, "error").abs(), slope=slope)
 
 
-def _kinds(records: Sequence[Record]) -> Iterator[tuple[str, str, list[Record]]]:
-    for preset, own in by(in_order(records), preset_of).items():
-        for kind, part in sorted(by(own, kind_of).items()):
-            yield preset, kind, part
+def _kinds(runs: Frame) -> Iterator[tuple[str, str, Frame]]:
+    for preset, own in grouped(runs, "preset"):
+        yield from ((preset, kind, part) for kind, part in own.groupby("kind"))
 
 
-def size_table(records: Sequence[Record], kind: str) -> Table:
+def _errors(runs: Frame) -> Frame:
+    """Mean |error|, a row for each task and a column for each method, both as in the catalogue and its tables."""
+    order = listed(runs["task"], catalogue.names())
+    table = runs.groupby(["task", "title"])["off"].mean().unstack("title")
+    return table.reindex(index=order, columns=list(dict.fromkeys(runs["title"])))
+
+
+def _nearest(runs: Frame) -> Any:
+    """The nearest method on each task that any method could do."""
+    errors = _errors(runs)
+    return errors[errors.notna().any(axis=1)].idxmin(axis=1)
+
+
+def size_table(runs: Frame, kind: str) -> Table:
     """Mean |error| by method and number of samples, the smallest first; of gradients too; how often it is nearest."""
-    sizes = {n: len(by(part, _task)) for n, part in sorted(by(records, _size).items())}
-    nearest = Counter(_nearest(row) for part in by(records, _size).values() for row in _errors(part).values())
+    tasks = runs.groupby("n")["task"].nunique()
+    nearest = Counter(name for _, part in runs.groupby("n") for name in _nearest(part))
+    means = runs.groupby(["title", "n"])["off"].mean().unstack("n").reindex(dict.fromkeys(runs["title"]))
+    done = runs[runs["off"].notna()].groupby(["title", "n"])["task"].nunique()
     rows = []
-    for title, own in by(records, title_of).items():
-        parts = by(own, _size)
-        means = [_over_tasks(parts.get(n, []), error) for n in sizes]
-        cells = (_entry(mean, tasks, whole) for (mean, tasks), whole in zip(means, sizes.values(), strict=True))
-        slope = _over_tasks(own, _slope_error)[0]
-        last = "–" if slope is None else f"{100 * slope:,.1f} %", str(nearest[title]), str(sum(map(failed, own)))
-        order = [math.inf if mean is None else mean for mean, _ in reversed(means)]
-        rows.append((order, (title, *cells, *last)))
-    rows.sort(key=lambda row: row[0])
-    head = ("method", *(f"n = {n:,}, {several(whole, 'task')}" for n, whole in sizes.items()))
+    for title, *errors in means.sort_values([*reversed(tasks.index)]).itertuples():
+        own = runs[runs["title"] == title]
+        counts = [(done.get((title, n), 0), whole) for n, whole in tasks.items()]
+        cells = (
+            number(mean) + (f" ({count} of {whole})" if 0 < count < whole else "")
+            for mean, (count, whole) in zip(errors, counts, strict=True)
+        )
+        slope = own["slope"].mean()
+        gradient = "–" if math.isnan(slope) else f"{100 * slope:,.1f} %"
+        rows.append((title, *cells, gradient, str(nearest[title]), str(own["failed"].sum())))
+    head = ("method", *(f"n = {n:,}, {several(whole, 'task')}" for n, whole in tasks.items()))
     caption = (
         f"{kind.capitalize()}: mean |estimate − truth| over tasks, nats; |error| of the gradient by the task's "
         "parameter as a part of its truth; how often a method is nearest to the truth; failures"
     )
-    cells_only = tuple(cells for _, cells in rows)
-    strong = tuple(i for i, cells in enumerate(cells_only) if cells[0].startswith("KNIFE"))
-    return Table(caption, (*head, "gradient", "nearest", "failed"), cells_only, strong=strong)
+    return Table(caption, (*head, "gradient", "nearest", "failed"), tuple(rows))
 
 
-def _over_tasks(records: Sequence[Record], value: Callable[[Record], float | None]) -> tuple[float | None, int]:
-    """A mean, and the number of tasks behind it."""
-    good = [record for record in records if not failed(record) and value(record) is not None]
-    return mean_of(good, value).mean, len(by(good, _task))
-
-
-def _entry(mean: float | None, tasks: int, whole: int) -> str:
-    """The mean, and on how many tasks where it is not all."""
-    return number(mean) + (f" ({tasks} of {whole})" if 0 < tasks < whole else "")
-
-
-def task_table(n: int, records: Sequence[Record], titles: Sequence[str]) -> Table:
+def task_table(n: int, runs: Frame, titles: Sequence[str]) -> Table:
     """|error| of every method on every task beside the truth, for one number of samples."""
-    errors, groups = _errors(records), by(records, _task)
-    known = catalogue.names()
-    names = sorted(groups, key=lambda name: (known.index(name) if name in known else len(known), name))
-    rows, best = [], []
-    for place, name in enumerate(names):
-        tried = {title_of(record) for record in groups[name]}
-        truth = next((r["results"]["truth"] for r in groups[name] if not failed(r) and "truth" in r["results"]), None)
-        cells = ("–" if title not in tried else number(errors[name].get(title)) for title in titles)
-        rows.append((name, number(truth), *cells))
-        if (nearest := _nearest(errors[name])) is not None:
-            best.append((place, 2 + list(titles).index(nearest)))
+    errors, truths, nearest = (
+        _errors(runs).reindex(columns=titles),
+        runs.groupby("task")["truth"].first(),
+        _nearest(runs),
+    )
+    rows = tuple((task, number(truths[task]), *map(number, values)) for task, *values in errors.itertuples())
+    best = tuple((row, 2 + titles.index(nearest[task])) for row, task in enumerate(errors.index) if task in nearest)
     caption = f"Mean |estimate − truth| by task with {n:,} samples, nats; the nearest method of each stands out"
-    return Table(caption, ("task", "truth", *titles), tuple(rows), best=tuple(best))
+    return Table(caption, ("task", "truth", *titles), rows, best=best)
 
 
-def _errors(records: Sequence[Record]) -> dict[str, dict[str, float]]:
-    """Mean |error| by task and method."""
-    return {
-        task: {t: m for t, group in by(own, title_of).items() if (m := mean_of(group, error).mean) is not None}
-        for task, own in by(records, _task).items()
-    }
-
-
-def _nearest(row: Mapping[str, float]) -> str | None:
-    return min(row, key=row.__getitem__, default=None)
-
-
-def _slope_error(record: Record) -> float | None:
-    """|error| of the gradient as a part of its truth."""
-    truth = record["results"].get("gradient_truth")
-    return abs(record["results"]["gradient_error"] / truth) if truth else None
-
-
-def _size(record: Record) -> int:
-    return int(record["arguments"].get("n") or 0)
-
-
-def _task(record: Record) -> str:
-    return str(record["arguments"].get("task", "–"))
-
-
-def _size_chart(records: Sequence[Record], name: str) -> Chart | None:
+def _size_chart(runs: Frame, name: str) -> Chart | None:
     """Mean |error| by number of samples, where there are several."""
     lines = []
-    for method, own in reversed(by(records, method_of).items()):
-        means = {n: mean_of(part, error).mean for n, part in sorted(by(own, _size).items())}
-        found = {n: mean for n, mean in means.items() if mean}
-        lines += [curve(method, list(found), list(found.values()), "points")] if found else []
-    several_sizes = len({n for line in lines for n in line.x}) > 1
-    panel = Panel("", tuple(lines), log_x=True, log_y=True)
-    return Chart(name, "Mean |error| by number of samples", "samples", "nats", (panel,)) if several_sizes else None
+    for method, own in grouped(runs, "method"):
+        found = own.groupby("n")["off"].mean().dropna()
+        lines += [curve(method, list(found.index), list(found), "points")] if len(found) else []
+    panel = Panel("", tuple(reversed(lines)), log_x=True, log_y=True)
+    chart = Chart(name, "Mean |error| by number of samples", "samples", "nats", (panel,))
+    return chart if runs["n"].nunique() > 1 else None
 
 
-def _blocks(records: Sequence[Record]) -> Iterator[Block | None]:
-    for preset, kind, part in _kinds(records):
+def _blocks(runs: Frame) -> Iterator[Block | None]:
+    for preset, kind, part in _kinds(runs):
         yield Heading(f"{kind.capitalize()}, {preset_title(preset).lower()}")
         yield size_table(part, kind)
         yield _size_chart(part, f"bench-{kind}-{preset}")
-        titles, sizes = list(by(part, title_of)), by(part, _size)
-        most, *fewer = sorted(sizes, reverse=True)
-        yield task_table(most, sizes[most], titles)
-        yield from (Fold(f"Every task with {n:,} samples", (task_table(n, sizes[n], titles),)) for n in fewer)
+        titles = list(dict.fromkeys(part["title"]))
+        most, *fewer = (task_table(n, own, titles) for n, own in reversed([*part.groupby("n")]))
+        yield most
+        sizes = sorted(set(part["n"]), reverse=True)[1:]
+        yield from (Fold(f"Every task with {n:,} samples", (table,)) for n, table in zip(sizes, fewer, strict=True))
 
 
-def _summary(records: Sequence[Record]) -> Iterator[Table]:
-    for _, kind, part in _kinds(records):
+def _summary(runs: Frame) -> Iterator[Table]:
+    for _, kind, part in _kinds(runs):
         yield size_table(part, kind)
-        errors = _errors(part)
+        errors, nearest = _errors(part), _nearest(part)
+        ours = next((title for title in errors if title.startswith("KNIFE")), None)
         rows = []
-        for task, row in errors.items():
-            ours = next((value for title, value in row.items() if title.startswith("KNIFE")), None)
-            best = _nearest(row)
-            rows.append((task, number(ours), *(("–", "–") if best is None else (number(row[best]), best))))
+        for task, row in errors.iterrows():
+            best = (number(row[nearest[task]]), nearest[task]) if task in nearest else ("–", "–")
+            rows.append((task, number(None if ours is None else row[ours]), *best))
         yield Table(
             f"{kind.capitalize()}, by task: mean |error|, nats", ("task", "KNIFE", "best", "method"), tuple(rows)
         )
 
 
-def _verdicts(records: Sequence[Record]) -> Iterator[Verdict]:
+def _verdicts(runs: Frame) -> Iterator[Verdict]:
     """KNIFE against every rival by the mean |error| on the trials that all ended well, on each kind of task."""
-    for _, kind, part in _kinds(records):
-        groups = by(part, method_of)
-        good = {name: {_trial(r): r for r in own if not failed(r)} for name, own in groups.items()}
-        for name in filter(methods.is_ours, groups):
-            subject = f"{title_of(groups[name][0])}, {kind}"
-            rivals = [rival for rival in groups if not methods.is_ours(rival) and good[rival]]
-            shared = [at for at in good[name] if all(at in good[rival] for rival in rivals)]
-            if not good[name]:
-                yield Verdict(subject, "behind", "all", f"none of {several(len(groups[name]), 'run')} ended well")
-            elif shared:
-                means = {each: _mean([good[each][at] for at in shared]) for each in (name, *rivals)}
-                theirs = {methods.title(rival): means[rival] for rival in rivals}
-                verdict = compared(subject, means[name], theirs, f"mean |error|, nats, {several(len(shared), 'trial')}")
-                yield from [] if verdict is None else [verdict]
-
-
-def _mean(records: Sequence[Record]) -> Mean:
-    return Mean(fmean(error(record) or 0.0 for record in records), None, len(records))
-
-
-def _trial(record: Record) -> tuple[object, ...]:
-    return tuple(record["arguments"].get(name) for name in ("task", "n", "seed"))
+    for _, kind, part in _kinds(runs):
+        errors = part.pivot_table("off", ["task", "n", "seed"], "method")
+        rivals = [name for name in dict.fromkeys(part["method"]) if not methods.is_ours(name) and name in errors]
+        for (name, title), own in grouped(part, ["method", "title"]):
+            subject = f"{title}, {kind}"
+            if methods.is_ours(name) and name not in errors:
+                yield none_ended(subject, len(own))
+            elif methods.is_ours(name):
+                shared = errors[[name, *rivals]].dropna()
+                means = {each: Mean(float(mean), None, len(shared)) for each, mean in shared.mean().items()}
+                theirs = {methods.title(rival): means[rival] for rival in rivals if len(shared)}
+                yield from compared(
+                    subject, means[name], theirs, f"mean |error|, nats, {several(len(shared), 'trial')}"
+                )
 
 
 BENCH = Experiment(
@@ -416,4 +363,7 @@ BENCH = Experiment(
     summary=_summary,
     place=lambda arguments: f"{arguments['task']} n={arguments['n']}",
     unjudged=(),
+    needs=("task", "n", "quantity"),
+    columns=("truth",),
+    derive=_derived,
 )

@@ -34,7 +34,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 def names() -> list[str]:
     """Names that ``select`` knows: single experiments, then groups.
 
-    Example:
+    Examples:
         >>> names()[0], names()[-1]
         ('table1', 'all')
     """
@@ -65,7 +65,7 @@ def select(
             ``"seed"``; ``"corpus"``, ``"weight"``, ``"task"``, ``"train_size"`` (a number or ``"all"``) and ``"pair"``,
             as ``"mnist-mnistm"``, where an experiment has such.
 
-    Example:
+    Examples:
         >>> len(select("table1", "paper", only={"method": ["knife"], "seed": [0, 1]}))  # two dimensions
         4
     """

@@ -1,9 +1,9 @@
 """Figure 1: the entropy of a Gaussian that shrinks in training (section A.1)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
-from infoknife.paper.engine.records import Record, preset_title
+from infoknife.paper.engine.records import Frame, preset_title
 from infoknife.paper.engine.trial import Arguments, Experiment, OnStep, Outcome
 from infoknife.paper.experiments import levels
 from infoknife.paper.experiments.entropies import runs_panel
@@ -29,13 +29,13 @@ def _trials(init: str, steps: int, lr: float, dim: int = 64) -> Iterator[Argumen
         yield {"method": method, "seed": 0, "start_rows": start, **shared, **kernels(method)}
 
 
-def _blocks(records: Sequence[Record]) -> Iterator[Block]:
-    found = levels.climbs(records)
-    for preset in dict.fromkeys(each.preset for each in found):
-        runs = [each.best() for each in found if each.preset == preset and each.best()["curves"].get("step")]
+def _blocks(runs: Frame) -> Iterator[Block]:
+    found = levels.climbs(runs)
+    drawn = [each for each in found if each.best["curves"].get("step")]
+    for preset in dict.fromkeys(each.preset for each in drawn):
+        panel = runs_panel("", {each.method: each.best["curves"] for each in drawn if each.preset == preset})
         title = f"{preset_title(preset)}: the estimate follows the distribution"
-        if runs:
-            yield Chart(f"fig1-shrinking-{preset}", title, "step", "nats", (runs_panel("", runs),))
+        yield Chart(f"fig1-shrinking-{preset}", title, "step", "nats", (panel,))
     yield levels.average_table(found)
     yield from levels.statistics_charts("fig1-shrinking-levels", found)
     yield Fold("Every level", (levels.mean_table(found, {}), levels.level_table(found)))
@@ -54,6 +54,8 @@ SHRINKING = Experiment(
         "quick": partial(_trials, "data", 1000, 0.003, 16),
     },
     blocks=_blocks,
-    verdicts=lambda records: levels.climb_verdicts(records, {}),
+    verdicts=partial(levels.climb_verdicts, stairs={}),
+    needs=("dim",),
+    columns=("levels",),
     place=lambda arguments: f"d={arguments['dim']}",
 )

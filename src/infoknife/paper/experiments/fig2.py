@@ -1,6 +1,6 @@
 """Figure 2 and its companion in 20 dimensions: the entropy of triangle mixtures (sections A.2 and B.1)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -8,21 +8,9 @@ import torch
 from torch import Tensor
 
 from infoknife.densities import KNIFE, Autoregressive, Density
-from infoknife.paper.engine import methods
-from infoknife.paper.engine.records import (
-    Record,
-    by,
-    failed,
-    in_order,
-    mean_of,
-    preset_of,
-    preset_title,
-    published,
-    result,
-)
+from infoknife.paper.engine.records import Frame, Mean, grouped, means, preset_title
 from infoknife.paper.engine.trial import Arguments, Experiment, OnStep, Outcome
 from infoknife.paper.experiments import entropies
-from infoknife.paper.experiments.entropies import density_of as density_behind
 from infoknife.paper.experiments.protocol import entropy_on, evaluated, rows_of, seeded, train
 from infoknife.paper.experiments.table1 import METHODS, density_of, kernels
 from infoknife.pictures import Block, Chart, Fold, Panel, Series, Table
@@ -43,11 +31,11 @@ DRAWS = (
     "our preset held-out rows choose between KNIFE and the autoregressive density; the table says which it was."
 )
 PUBLISHED = {
-    ("knife", 8): published(1.6563, 0.8528, 10),
-    ("schraudolph", 8): published(2.4445, 0.5439, 10),
-    ("doe", 8): published(7.1070, 2.7984, 10),
-    ("knife", 20): published(10.6270, 8.2179, 10),
-    ("schraudolph", 20): published(13.1660, 8.2651, 10),
+    ("knife", 8): Mean(1.6563, 0.8528, 10),
+    ("schraudolph", 8): Mean(2.4445, 0.5439, 10),
+    ("doe", 8): Mean(7.1070, 2.7984, 10),
+    ("knife", 20): Mean(10.6270, 8.2179, 10),
+    ("schraudolph", 20): Mean(13.1660, 8.2651, 10),
 }
 
 
@@ -128,47 +116,25 @@ def _trials(shape: Arguments, init: str, runs: int, ours: Arguments | None = Non
 # what records say
 
 
-def _draw(record: Record) -> tuple[str, int]:
-    seed = record["arguments"].get("seed")
-    return f"draw {seed}", seed
+def _space_blocks(name: str, runs: Frame) -> Iterator[Block]:
+    yield entropies.error_table(runs, PUBLISHED)
+    yield entropies.chosen_table(runs)
+    yield from entropies.training_charts(name, runs, "seed", "draw {}", "training, draw by draw", 5)
+    yield Fold("Every draw", (entropies.draw_table(runs),))
 
 
-def _space_blocks(name: str, records: Sequence[Record]) -> Iterator[Block]:
-    yield entropies.error_table(records, PUBLISHED)
-    yield entropies.chosen_table(records)
-    yield from entropies.training_charts(name, records, _draw, entropies.median_run, "training, draw by draw", 5)
-    yield Fold("Every draw", (entropies.draw_table(records),))
-
-
-def _line_blocks(records: Sequence[Record]) -> Iterator[Block]:
-    yield entropies.error_table(records, {})
-    yield _divergences(records)
-    yield entropies.chosen_table(records)
-    yield from _densities(records)
-
-
-def _divergences(records: Sequence[Record]) -> Table:
-    groups = by(
-        [record for record in in_order(records) if "kl" in record["results"]],
-        lambda record: (preset_of(record), density_behind(record)),
-    )
-    rows = tuple(
-        (methods.title(name), preset_title(preset), mean_of(group, result("kl")).text())
-        for (preset, name), group in groups.items()
-    )
+def _line_blocks(runs: Frame) -> Iterator[Block]:
+    yield entropies.error_table(runs, {})
+    found = means(runs[runs["kl"].notna()], ["preset", "title"], "kl")
     caption = "Kullback-Leibler divergence KL(p‖q) of the learned density q from the true p, nats"
-    return Table(caption, ("density", "preset", "KL"), rows, 2)
-
-
-def _densities(records: Sequence[Record]) -> Iterator[Block]:
-    """The learned densities over the true one, of the first seed."""
-    good = [record for record in in_order(records) if not failed(record) and "pdf" in record["curves"]]
-    for preset, own in by(good, preset_of).items():
-        group = next(iter(by(own, _draw).values()))
-        first = group[0]["curves"]
-        lines = [entropies.curve(density_behind(r), r["curves"]["x"], r["curves"]["pdf"]) for r in reversed(group)]
-        truth = Series("truth", TRUTH, "truth", first["x"], first["true_pdf"])
-        panel = Panel("", (*lines, truth), (0.0, 1.15 * max(first["true_pdf"])))
+    rows = tuple((title, preset_title(preset), mean.text()) for (preset, title), mean in found.items())
+    yield Table(caption, ("density", "preset", "KL"), rows, 2)
+    yield entropies.chosen_table(runs)
+    for preset, own in grouped(runs[runs["curves"].map(lambda curves: "pdf" in curves)], "preset"):
+        first = own[own["seed"] == own["seed"].iloc[0]]
+        lines = [entropies.curve(run.density, run.curves["x"], run.curves["pdf"]) for run in first[::-1].itertuples()]
+        x, true = (first["curves"].iloc[0][name] for name in ("x", "true_pdf"))
+        panel = Panel("", (*lines, Series("truth", TRUTH, "truth", x, true)), (0.0, 1.15 * max(true)))
         yield Chart(f"fig2-pdf-{preset}", f"{preset_title(preset)}: the learned densities", "x", "density", (panel,))
 
 
@@ -194,8 +160,11 @@ def _space(name: str, dim: int, short: str, text: str, source: str) -> Experimen
             "quick": partial(_trials, shape | QUICK, "data", 2, OURS_SPACE | QUICK | {"trial_steps": 100}),
         },
         blocks=partial(_space_blocks, name),
-        verdicts=lambda records: entropies.error_verdicts(records, PUBLISHED),
-        summary=lambda records: [entropies.error_table(records, PUBLISHED)],
+        verdicts=partial(entropies.error_verdicts, published=PUBLISHED),
+        summary=lambda runs: [entropies.error_table(runs, PUBLISHED)],
+        needs=("dim",),
+        columns=entropies.COLUMNS,
+        derive=entropies.densities,
     )
 
 
@@ -212,7 +181,10 @@ PDF = Experiment(
         "quick": partial(_trials, LINE, "data", 1, OURS_LINE),
     },
     blocks=_line_blocks,
-    verdicts=lambda records: entropies.error_verdicts(records, {}),
+    verdicts=partial(entropies.error_verdicts, published={}),
+    needs=("dim",),
+    columns=entropies.COLUMNS,
+    derive=entropies.densities,
 )
 TRIANGLE8 = _space(
     "fig2-triangle8",

@@ -1,13 +1,14 @@
 """Figure 3, its bias and variance, and TUBA: mutual information that steps up in training (section A.3)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import torch
 
 from infoknife.estimators import MutualInformation, mi
-from infoknife.paper.engine.records import Record, by
+from infoknife.paper.engine import methods
+from infoknife.paper.engine.records import Frame, grouped
 from infoknife.paper.engine.trial import Arguments, Experiment, OnStep, Outcome
 from infoknife.paper.engine.verdicts import Verdict
 from infoknife.paper.experiments import levels
@@ -22,6 +23,7 @@ STAIRCASES: dict[str, Callable[..., Staircase]] = {
 }
 RIVALS = ("doe", "club", "infonce", "mine", "nwj")
 RUNS = 10
+NEEDS = ("dim", "staircase", "options")
 HIDDEN, RATES, CLIPS = (64, 128, 256), (0.01, 0.003, 0.001, 0.0003), (1.0, 5.0, 10.0)
 
 PUBLISHED: Mapping[str, levels.Stairs] = {  # where the truth is 2, 4, 6, 8 and 10 nats
@@ -109,8 +111,13 @@ def _tuba(options: dict[str, str], runs: int, steps: int) -> Iterator[Arguments]
 # what records say
 
 
-def _blocks(name: str, records: Sequence[Record]) -> Iterator[Block]:
-    for staircase, group in by(records, _staircase).items():
+def _titled(runs: Frame) -> Frame:
+    """Where KNIFE is the autoregressive density, its title says so."""
+    return runs.assign(title=list(map(methods.estimator_title, runs["method"], runs["options"])))
+
+
+def _blocks(name: str, runs: Frame) -> Iterator[Block]:
+    for staircase, group in grouped(runs, "staircase"):
         found, stairs = levels.climbs(group), PUBLISHED.get(staircase, {})
         where = name if name.endswith(staircase) else f"{name}-{staircase}"
         if where != name:
@@ -123,13 +130,9 @@ def _blocks(name: str, records: Sequence[Record]) -> Iterator[Block]:
         yield Fold("Every level", (levels.level_table(found),))
 
 
-def _verdicts(records: Sequence[Record]) -> Iterator[Verdict]:
-    for staircase, group in by(records, _staircase).items():
+def _verdicts(runs: Frame) -> Iterator[Verdict]:
+    for staircase, group in grouped(runs, "staircase"):
         yield from levels.climb_verdicts(group, PUBLISHED.get(staircase, {}), best_run=staircase == "uniform")
-
-
-def _staircase(record: Record) -> str:
-    return str(record["arguments"].get("staircase", "–"))
 
 
 def _figure(
@@ -151,6 +154,9 @@ def _figure(
         },
         blocks=partial(_blocks, name),
         verdicts=_verdicts,
+        needs=NEEDS,
+        columns=("levels",),
+        derive=_titled,
         place=lambda arguments: f"d={arguments['dim']}",
     )
 
@@ -193,5 +199,8 @@ TUBA = Experiment(
     },
     blocks=partial(_blocks, "tuba"),
     verdicts=_verdicts,
+    needs=NEEDS,
+    columns=("levels",),
+    derive=_titled,
     place=lambda arguments: str(arguments["staircase"]),
 )

@@ -1,34 +1,42 @@
 """Figure 4: texts whose features hide a private attribute, by the weight of the information (section 4.2)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from statistics import fmean
 from typing import Any, NamedTuple
 
+from infoknife.paper.applications import fair_text
 from infoknife.paper.engine import methods
 from infoknife.paper.engine.records import (
+    Frame,
     Mean,
-    Record,
-    by,
-    failed,
-    in_order,
+    decimals,
+    grouped,
     mean_of,
-    method_of,
+    means,
     number,
-    percent_of,
+    numbers,
     percents,
     several,
 )
 from infoknife.paper.engine.trial import Arguments, Experiment, Outcome, RunContext
 from infoknife.paper.engine.verdicts import Verdict, compared
-from infoknife.paper.experiments.applied import cost_table, data_files, each_preset, listed, resolved, title_of
+from infoknife.paper.experiments.applied import (
+    cost_table,
+    data_files,
+    each_preset,
+    listed,
+    outcome,
+    resolved,
+    rivals_of,
+)
 from infoknife.paper.experiments.entropies import curve
 from infoknife.pictures import Block, Chart, Fold, Panel, Series, Table
 from infoknife.pictures.charts import TRUTH
 
 SEEDS = 3
 BASE = "none"  # training without a regularizer
+UNWEIGHTED = (BASE, "leace")  # methods without a weight
 LOSS = 2.0  # percent points of main accuracy that hiding may cost
 TITLES = {
     "dial-sentiment": "DIAL sentiment",
@@ -63,33 +71,18 @@ CORPUS = ("corpus", "label", "private", "text", "split", "strip", "balance", "hu
 
 def run(arguments: Arguments, context: RunContext) -> Outcome:
     """Train one method with one weight; a trial that was killed goes on from its checkpoint."""
-    from infoknife.paper.applications.fair_text import learn
-
-    settings = _settings(arguments, context.preset)
-    found = learn(
-        settings, data=context.data, folder=context.folder, device=context.device, on_progress=context.on_progress
-    )
-    return Outcome(found.results | {"settings": settings.arguments()}, found.curves)
-
-
-def _settings(arguments: Arguments, preset: str) -> Any:
-    from infoknife.paper.applications.fair_text import FairTextSettings
-
-    return resolved(FairTextSettings, preset, arguments)
+    settings = resolved(fair_text.FairTextSettings, context.preset, arguments)
+    return outcome(fair_text.learn(settings, data=context.data, **context.where), settings)
 
 
 def check(arguments: Arguments, data: Path | None) -> None:
     """Raise where the texts of a trial cannot be used; a corpus is looked at once."""
-    from infoknife.paper.applications.fair_text import FairTextSettings
-
-    _check(FairTextSettings.of({name: arguments[name] for name in CORPUS if name in arguments}), data)
+    _check(fair_text.FairTextSettings.of({name: arguments[name] for name in CORPUS if name in arguments}), data)
 
 
 @lru_cache
 def _check(settings: Any, data: Path | None) -> None:
-    from infoknife.paper.applications.fair_text import check_corpus
-
-    check_corpus(settings, data)
+    fair_text.check_corpus(settings, data)
 
 
 def _files(arguments: Arguments, data: Path | None) -> list[Path]:
@@ -100,111 +93,69 @@ def _trials(corpora: Mapping[str, Sequence[float]], seeds: int) -> Iterator[Argu
     """Every method with every weight, and training without a regularizer once, corpus by corpus."""
     for seed in range(seeds):
         for corpus, weights in corpora.items():
-            yield {"corpus": corpus, "method": BASE, "seed": seed, "weight": 0.0}
-            for method in (name for name in methods.names(methods.FAIR) if name != BASE):
+            yield from ({"corpus": corpus, "method": name, "seed": seed, "weight": 0.0} for name in UNWEIGHTED)
+            for method in (name for name in rivals_of(BASE, methods.FAIR) if name not in UNWEIGHTED):
                 for weight in weights:
                     yield {"corpus": corpus, "method": method, "seed": seed, "weight": weight}
 
 
-def _place(arguments: Arguments) -> str:
-    limit = arguments.get("at_most")
-    return f"{arguments['corpus']} " + (f"λ={arguments.get('weight', 0):g}" if limit is None else f"≤{limit:g}")
-
-
-# from records to points
-
-
-class Strength(NamedTuple):
-    """How strongly the information is held down: by a weight, lambda, or to a limit in nats."""
-
-    limited: bool
-    value: float
-
-    @property
-    def title(self) -> str:
-        """In words.
-
-        Example:
-            >>> Strength(False, 0.1).title, Strength(True, 0.05).title
-            ('λ = 0.1', '≤ 0.05 nats')
-        """
-        return f"≤ {self.value:g} nats" if self.limited else f"λ = {self.value:g}"
+# what records say
 
 
 class Tradeoff(NamedTuple):
-    """Main and private accuracy of a method at a strength, over seeds, in percent."""
+    """Main and private accuracy of a method with a weight, over seeds, in percent."""
 
     method: str
     title: str
-    strength: Strength
+    weight: float
     main: Mean
     private: Mean
 
 
-def corpus_of(record: Record) -> str:
-    """The corpus of a record: its name, or what is learned and what is hidden in a table of one's own.
-
-    Example:
-        >>> corpus_of({"arguments": {"corpus": "own", "label": "mood", "private": "age", "hub": None}})
-        'mood without age'
-    """
-    arguments = record["arguments"]
-    name = str(arguments.get("corpus", "–"))
-    if name != "own":
-        return name
-    where = arguments.get("hub") or arguments.get("file")
-    what = f"{arguments.get('label', '–')} without {arguments.get('private', '–')}"
-    return f"{where}: {what}" if where else what
+def _weighed(runs: Frame) -> Frame:
+    """A method without a regularizer has no weight, whatever was set."""
+    return runs.assign(weight=numbers(runs, "weight").mask(runs["method"].isin(UNWEIGHTED), 0.0).fillna(0.0))
 
 
-def strength_of(record: Record) -> Strength:
-    """The strength of a record; a method without a regularizer has none, whatever was set."""
-    arguments, limit = record["arguments"], record["arguments"].get("at_most")
-    if method_of(record) == BASE:
-        return Strength(False, 0.0)
-    return Strength(limit is not None, float(arguments.get("weight") or 0.0 if limit is None else limit))
-
-
-def _corpora(records: Sequence[Record]) -> dict[str, list[Record]]:
-    groups = by(in_order(records), corpus_of)
-    return {name: groups[name] for name in listed(groups, WEIGHTS)}
-
-
-def tradeoffs(records: Sequence[Record]) -> list[Tradeoff]:
+def tradeoffs(runs: Frame) -> list[Tradeoff]:
     """All points of one corpus: method by method, from weak to strong."""
-    groups = by(in_order(records), lambda record: (method_of(record), title_of(record), strength_of(record)))
-    order = sorted(groups, key=lambda key: (methods.rank(key[0]), key))
-    main, private = percent_of("main_accuracy"), percent_of("private_accuracy")
-    return [Tradeoff(*key, mean_of(groups[key], main), mean_of(groups[key], private)) for key in order]
+    found = [
+        Tradeoff(at[0], at[1], at[2], mean_of(own, "main_accuracy", 100.0), mean_of(own, "private_accuracy", 100.0))
+        for at, own in grouped(runs, ["method", "title", "weight"])
+    ]
+    return sorted(found, key=lambda point: (methods.rank(point.method), *point[:3]))
 
 
 def best(found: Sequence[Tradeoff]) -> dict[str, Tradeoff]:
     """By method, the weight that hides most while the label is told almost as well as without a regularizer."""
-    base = next((p.main.mean for p in found if p.method == BASE and p.main.mean is not None), None)
+    base = next((point.main.mean for point in found if point.method == BASE), None)
     kept = [
-        p
-        for p in found
-        if base is not None
-        and p.method != BASE
-        and not p.strength.limited
-        and p.main.mean is not None
-        and round(p.main.mean, 6) >= round(base - LOSS, 6)
+        point
+        for point in found
+        if point.method != BASE
+        and base is not None
+        and point.main.mean is not None
+        and round(point.main.mean, 6) >= round(base - LOSS, 6)
     ]
     return {point.method: point for point in sorted(kept, key=lambda point: -(point.private.mean or 0.0))}
 
 
-def published(corpus: str, method: str, at: Strength) -> tuple[float, float] | None:
+def published(corpus: str, method: str, weight: float) -> tuple[float, float] | None:
     """The paper's main and private accuracy.
 
-    Example:
-        >>> published("dial-mention", "knife", Strength(False, 10.0))
+    Examples:
+        >>> published("dial-mention", "knife", 10.0)
         (83.2, 50.0)
     """
-    if at.limited or (method == BASE) != (at.value == 0):
-        return None
-    if method == BASE:
-        return LABEL_ONLY.get(corpus)
-    return dict(zip(WEIGHTS.get(corpus, ()), PUBLISHED.get((corpus, method), ()), strict=False)).get(at.value)
+    if method == BASE or not weight:
+        return LABEL_ONLY.get(corpus) if method == BASE and not weight else None
+    return dict(zip(WEIGHTS.get(corpus, ()), PUBLISHED.get((corpus, method), ()), strict=False)).get(weight)
+
+
+def _corpora(runs: Frame) -> Iterator[tuple[str, str, Frame]]:
+    """The name, title and runs of each corpus."""
+    for name in listed(runs["corpus"], WEIGHTS):
+        yield name, TITLES.get(name, name), runs[runs["corpus"] == name]
 
 
 # tables
@@ -212,26 +163,24 @@ def published(corpus: str, method: str, at: Strength) -> tuple[float, float] | N
 
 def tradeoff_table(corpus: str, found: Sequence[Tradeoff]) -> Table:
     """Main and private accuracy by method and weight, the paper's under ours."""
-    columns, chosen = sorted({point.strength for point in found}), best(found)
-    lines, stand_out, strong = list[tuple[str, ...]](), list[tuple[int, int]](), list[int]()
+    columns, chosen = sorted({point.weight for point in found}), best(found)
+    lines, stand_out = list[tuple[str, ...]](), list[tuple[int, int]]()
     for method in dict.fromkeys(point.method for point in found):
-        start, row = len(lines), {point.strength: point for point in found if point.method == method}
+        row = {point.weight: point for point in found if point.method == method}
+        first = next(iter(row.values()))
         if method in chosen:
-            stand_out.append((start, 2 + columns.index(chosen[method].strength)))
-        runs = max(point.main.runs for point in row.values())
-        cells = (_cell(row[at]) if at in row else "–" for at in columns)
-        lines.append((next(iter(row.values())).title, several(runs, "seed"), *cells))
+            stand_out.append((len(lines), 2 + columns.index(chosen[method].weight)))
+        runs = several(max(point.main.runs for point in row.values()), "seed")
+        lines.append((first.title, runs, *(_cell(row[at]) if at in row else "–" for at in columns)))
         paper = [published(corpus, method, at) for at in columns]
         if any(paper):
             cells = ("–" if cell is None else f"{cell[0]:.1f} / {cell[1]:.1f}" for cell in paper)
             lines.append((methods.title(method), "published", *cells))
-        strong += range(start, len(lines)) if methods.is_ours(method) else []
     caption = (
         f"{TITLES.get(corpus, corpus)}: main / private accuracy, percent, mean ± deviation over seeds; for each method "
         f"the lowest private accuracy stands out where at most {LOSS:g} points of the main one are lost"
     )
-    head = ("method", "run", *(at.title for at in columns))
-    return Table(caption, head, tuple(lines), 2, tuple(stand_out), tuple(strong))
+    return Table(caption, ("method", "run", *(f"λ = {at:g}" for at in columns)), tuple(lines), 2, tuple(stand_out))
 
 
 def _cell(point: Tradeoff) -> str:
@@ -240,100 +189,80 @@ def _cell(point: Tradeoff) -> str:
     return f"{point.main._replace(failures=0).text(percents)} / {point.private.text(percents)}"
 
 
-def leak_table(corpus: str, records: Sequence[Record]) -> Table:
+def leak_table(title: str, runs: Frame) -> Table:
     """I(Z; S) of the audit by method and weight, in nats."""
-    good = [record for record in records if not failed(record) and "leak" in record["results"]]
-    columns = sorted({strength_of(record) for record in good})
-    cells = by(good, lambda record: (title_of(record), strength_of(record)))
-    rows = tuple(
-        (title, *(_leak(cells.get((title, at), ())) for at in columns)) for title in dict.fromkeys(map(title_of, good))
-    )
-    truths = {record["results"].get("truth") for record in good} - {None}
-    told = f"; a text itself tells {number(truths.pop())}" if len(truths) == 1 else ""
-    caption = f"{TITLES.get(corpus, corpus)}: information of the features about the private attribute, nats{told}"
-    return Table(caption, ("method", *(at.title for at in columns)), rows)
-
-
-def _leak(group: Sequence[Record]) -> str:
-    return f"{fmean(record['results']['leak'] for record in group):.3f}" if group else "–"
+    good = runs[numbers(runs, "leak").notna()]
+    columns, write = sorted(set(good["weight"])), decimals(3)
+    rows = []
+    for name, own in grouped(good, "title"):
+        found = means(own, "weight", "leak")
+        rows.append((name, *("–" if at not in found else write(found[at].mean) for at in columns)))
+    truths = numbers(good, "truth").dropna().unique()
+    told = f"; a text itself tells {number(truths[0])}" if len(truths) == 1 else ""
+    caption = f"{title}: information of the features about the private attribute, nats{told}"
+    return Table(caption, ("method", *(f"λ = {at:g}" for at in columns)), tuple(rows))
 
 
 # charts
 
-SIDES: dict[str, tuple[Callable[[Tradeoff], Mean], str]] = {  # and what one who knows nothing reaches
-    "main": (lambda point: point.main, "majority"),
-    "private": (lambda point: point.private, "private_chance"),
-}
 
-
-def _curves(records: Sequence[Record], name: str) -> Chart | None:
+def _curves(runs: Frame, name: str) -> Chart | None:
     """Figure 4: main and private accuracy by weight, a line for each method; a row of two panels for each corpus."""
     panels: list[Panel] = []
-    for corpus, own in _corpora(records).items():
-        found = [
-            point
-            for point in tradeoffs(own)
-            if point.main.mean is not None
-            and not point.strength.limited
-            and (point.strength.value or point.method == BASE)
-        ]
+    for corpus, title, own in _corpora(runs):
+        found = [p for p in tradeoffs(own) if p.main.mean is not None and (p.weight or p.method == BASE)]
         if any(point.method != BASE for point in found):
-            panels += [_side(corpus, side, found, own) for side in range(len(SIDES))]
+            chances = (mean_of(own, column, 100.0).mean for column in ("majority", "private_chance"))
+            sides = zip(("main", "private"), chances, strict=True)
+            panels += [_side(corpus, f"{title}: {side}", side, chance, found) for side, chance in sides]
     title = "Accuracy on the label (left) and of the strongest probe of the private attribute (right), mean over seeds"
     return Chart(name, title, "λ", "percent", tuple(panels), 2) if panels else None
 
 
-def _side(corpus: str, side: int, found: Sequence[Tradeoff], own: Sequence[Record]) -> Panel:
-    name, (value, chance) = list(SIDES.items())[side]
+def _side(corpus: str, title: str, side: str, chance: float | None, found: Sequence[Tradeoff]) -> Panel:
+    """One of two accuracies by weight, with that of no regularizer, of chance, and of the paper."""
     lines = {method: [p for p in found if p.method == method] for method in _ours_last(found)}
-    label_only = [value(point).mean for point in lines.pop(BASE, [])]
-    weights = [point.strength.value for line in lines.values() for point in line]
-    ends = [min(weights), max(weights)]
-    series = [each for method, line in lines.items() for each in _line(method, line, value)]
-    grey = methods.get(BASE)
+    label_only = [getattr(point, side).mean for point in lines.pop(BASE, [])]
+    weights = [point.weight for line in lines.values() for point in line]
+    ends, grey = [min(weights), max(weights)], methods.get(BASE)
+    series = [each for method, line in lines.items() for each in _line(method, line, side)]
     series += [Series(grey.title, grey.colour, "dashed", ends, [level, level]) for level in label_only]
+    at = ("main", "private").index(side)
     for (which, method), cells in PUBLISHED.items():
         if which == corpus:
-            shown = [cell[side] for cell in cells]
+            shown = [cell[at] for cell in cells]
             series.append(Series("published", methods.get(method).colour, "faint", WEIGHTS[corpus], shown))
     if corpus in LABEL_ONLY:
-        series.append(Series("published", grey.colour, "faint", ends, [LABEL_ONLY[corpus][side]] * 2))
-    level = mean_of(own, percent_of(chance)).mean
-    series += [] if level is None else [Series("chance", TRUTH, "truth", ends, [level, level])]
-    return Panel(f"{TITLES.get(corpus, corpus)}: {name}", tuple(series), log_x=True)
+        series.append(Series("published", grey.colour, "faint", ends, [LABEL_ONLY[corpus][at]] * 2))
+    series += [] if chance is None else [Series("chance", TRUTH, "truth", ends, [chance, chance])]
+    return Panel(title, tuple(series), log_x=True)
 
 
-def _line(method: str, line: Sequence[Tradeoff], value: Callable[[Tradeoff], Mean]) -> Iterator[Series]:
+def _line(method: str, line: Sequence[Tradeoff], side: str) -> Iterator[Series]:
     """Means over seeds, and whiskers of one deviation."""
-    points = [(point.strength.value, value(point)) for point in line]
+    at, cells = [point.weight for point in line], [getattr(point, side) for point in line]
+    yield curve(method, at, [cell.mean for cell in cells], "points")
     xs, ys = list[float | None](), list[float | None]()
-    for x, cell in points:
-        if cell.mean is not None and cell.std is not None:
+    for x, cell in zip(at, cells, strict=True):
+        if cell.std is not None:
             xs, ys = [*xs, x, x, None], [*ys, cell.mean - cell.std, cell.mean + cell.std, None]
-    means = [(x, cell.mean) for x, cell in points if cell.mean is not None]
-    yield curve(method, [x for x, _ in means], [mean for _, mean in means], "points")
-    yield curve(method, xs, ys, "whisker")  # type: ignore[arg-type]
+    yield curve(method, xs, ys, "whisker")
 
 
-def _plane(records: Sequence[Record], name: str) -> Chart | None:
+def _plane(runs: Frame, name: str) -> Chart | None:
     """Main against private accuracy, a mark for each weight: the upper left corner is the ideal."""
     panels = []
-    for corpus, own in _corpora(records).items():
-        found = [p for p in tradeoffs(own) if p.main.mean is not None and p.private.mean is not None]
-        series = [
-            curve(
-                method,
-                [p.private.mean or 0.0 for p in found if p.method == method],
-                [p.main.mean or 0.0 for p in found if p.method == method],
-                "marks",
-            )
-            for method in _ours_last(found)
-        ]
+    for corpus, title, own in _corpora(runs):
+        found = [point for point in tradeoffs(own) if None not in (point.main.mean, point.private.mean)]
+        series = []
+        for method in _ours_last(found):
+            line = [point for point in found if point.method == method]
+            series.append(curve(method, [p.private.mean for p in line], [p.main.mean for p in line], "marks"))
         for (which, method), cells in PUBLISHED.items():
             if which == corpus:
                 dots = [private for _, private in cells], [main for main, _ in cells]
                 series.append(Series("published", methods.get(method).colour, "dots", *dots))
-        panels += [Panel(TITLES.get(corpus, corpus), tuple(series))] if found else []
+        panels += [Panel(title, tuple(series))] if found else []
     title = "The trade-off: a mark for each weight, ideal in the upper left corner"
     whole = Chart(name, title, "private accuracy, percent", "main, percent", tuple(panels), min(3, len(panels)))
     return whole if panels else None
@@ -347,39 +276,33 @@ def _ours_last(found: Sequence[Tradeoff]) -> list[str]:
 # the story
 
 
-def _summary(records: Sequence[Record]) -> list[Table]:
-    return [tradeoff_table(corpus, tradeoffs(own)) for corpus, own in _corpora(records).items()]
+def _summary(runs: Frame) -> list[Table]:
+    return [tradeoff_table(corpus, tradeoffs(own)) for corpus, _, own in _corpora(runs)]
 
 
-def _story(preset: str, own: Sequence[Record]) -> Iterator[Block | None]:
-    yield _curves(own, f"fig4-{preset}")
-    yield from _summary(own)
-    yield _plane(own, f"fig4-plane-{preset}")
-    leaks = tuple(leak_table(corpus, part) for corpus, part in _corpora(own).items())
-    yield Fold("Information that is left", leaks)
-    yield cost_table(own, BASE, corpus_of, "corpora")
+def _story(preset: str, runs: Frame) -> Iterator[Block | None]:
+    yield _curves(runs, f"fig4-{preset}")
+    yield from _summary(runs)
+    yield _plane(runs, f"fig4-plane-{preset}")
+    yield Fold("Information that is left", tuple(leak_table(title, own) for _, title, own in _corpora(runs)))
+    yield cost_table(runs, BASE, "corpus", "corpora")
 
 
-def _verdicts(records: Sequence[Record]) -> Iterator[Verdict]:
+def _verdicts(runs: Frame) -> Iterator[Verdict]:
     """Where the label is kept, whether KNIFE hides more than no regularizer does, and more than its rivals."""
-    for corpus, own in _corpora(records).items():
+    for _, title, own in _corpora(runs):
         found = tradeoffs(own)
         chosen, ours = best(found), [point for point in found if point.method == "knife"]
-        if not ours:
-            continue
-        subject = f"{ours[0].title}, {TITLES.get(corpus, corpus)}"
-        label_only = {p.title: p.private for p in found if p.method == BASE and p.private.mean is not None}
-        if "knife" not in chosen:
-            if label_only:
-                text = f"more than {LOSS:g} points of main accuracy are lost at every λ"
-                yield Verdict(subject, "behind", methods.title(BASE), text)
-            continue
-        at, rivals = chosen.pop("knife"), {point.title: point.private for point in chosen.values()}
-        what = f"private accuracy, percent, {at.strength.title}, main {percents(at.main.mean)}"
-        chance = mean_of(own, percent_of("private_chance")).mean or 50.0
-        for others in (label_only, rivals):
-            verdict = compared(subject, at.private, others, what, goal=chance) if others else None
-            yield from [] if verdict is None else [verdict]
+        label_only = {point.title: point.private for point in found if point.method == BASE}
+        if "knife" in chosen:
+            at = chosen.pop("knife")
+            what = f"private accuracy, percent, λ = {at.weight:g}, main {percents(at.main.mean)}"
+            chance = mean_of(own, "private_chance", 100.0).mean or 50.0
+            for rivals in (label_only, {point.title: point.private for point in chosen.values()}):
+                yield from compared(f"{at.title}, {title}", at.private, rivals, what, goal=chance)
+        elif ours and label_only:
+            lost = f"more than {LOSS:g} points of main accuracy are lost at every λ"
+            yield Verdict(f"{ours[0].title}, {title}", "behind", methods.title(BASE), lost)
 
 
 FIG4 = Experiment(
@@ -399,10 +322,12 @@ FIG4 = Experiment(
         "cpu": partial(_trials, CPU, SEEDS),
         "quick": partial(_trials, QUICK, 1),
     },
-    blocks=lambda records: each_preset(records, _story),
+    blocks=each_preset(_story),
     verdicts=_verdicts,
     summary=_summary,
-    place=_place,
+    needs=("corpus", "weight"),
+    derive=_weighed,
+    place=lambda arguments: f"{arguments['corpus']} λ={arguments['weight']:g}",
     check=check,
     files=_files,
 )

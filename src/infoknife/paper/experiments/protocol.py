@@ -51,7 +51,7 @@ def entropy_on(density: Density, x: Tensor) -> tuple[float, float]:
 def block_means(values: Sequence[float], points: int = 200) -> tuple[list[float], list[float]]:
     """Thin a curve: the middle step and the mean of each of at most so many blocks of equal length.
 
-    Example:
+    Examples:
         >>> block_means([1.0, 3.0, 5.0, 7.0], points=2)
         ([1.5, 3.5], [2.0, 6.0])
     """

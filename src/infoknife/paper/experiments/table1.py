@@ -1,10 +1,10 @@
 """Table 1: the entropy of a standard normal (section A.1)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from infoknife.densities import KNIFE, Density, Gaussian, Schraudolph
-from infoknife.paper.engine.records import Record, published
+from infoknife.paper.engine.records import Frame, Mean
 from infoknife.paper.engine.trial import Arguments, Experiment, OnStep, Outcome
 from infoknife.paper.experiments import entropies
 from infoknife.paper.experiments.protocol import evaluated, rows_of, seeded, train
@@ -15,12 +15,12 @@ DENSITIES: dict[str, Callable[..., Density]] = {"knife": KNIFE, "schraudolph": S
 METHODS = tuple(DENSITIES)
 COMPONENTS = 128
 PUBLISHED = {
-    ("doe", 10): published(0.8388, 1.0045, 20),
-    ("schraudolph", 10): published(0.7301, 0.0428, 20),
-    ("knife", 10): published(0.0461, 0.0139, 20),
-    ("doe", 64): published(3.3170, 1.8281, 20),
-    ("schraudolph", 64): published(9.8919, 0.1604, 20),
-    ("knife", 64): published(2.8045, 0.0796, 20),
+    ("doe", 10): Mean(0.8388, 1.0045, 20),
+    ("schraudolph", 10): Mean(0.7301, 0.0428, 20),
+    ("knife", 10): Mean(0.0461, 0.0139, 20),
+    ("doe", 64): Mean(3.3170, 1.8281, 20),
+    ("schraudolph", 64): Mean(9.8919, 0.1604, 20),
+    ("knife", 64): Mean(2.8045, 0.0796, 20),
 }
 
 
@@ -55,14 +55,10 @@ def _trials(init: str, runs: int, lr: float) -> Iterator[Arguments]:
                 yield {"method": method, "dim": dim, "seed": seed, **shared, **kernels(method)}
 
 
-def _blocks(records: Sequence[Record]) -> Iterator[Block]:
-    def panel(record: Record) -> tuple[str, int]:
-        dim = record["arguments"].get("dim")
-        return f"d = {dim}", dim
-
-    yield entropies.error_table(records, PUBLISHED)
+def _blocks(runs: Frame) -> Iterator[Block]:
+    yield entropies.error_table(runs, PUBLISHED)
     title = "training, the median run of each density by |error|"
-    yield from entropies.training_charts("table1", records, panel, entropies.median_run, title, 2)
+    yield from entropies.training_charts("table1", runs, "dim", "d = {}", title, 2)
 
 
 TABLE1 = Experiment(
@@ -78,7 +74,10 @@ TABLE1 = Experiment(
         "quick": partial(_trials, "data", 3, 0.003),
     },
     blocks=_blocks,
-    verdicts=lambda records: entropies.error_verdicts(records, PUBLISHED),
-    summary=lambda records: [entropies.error_table(records, PUBLISHED)],
+    verdicts=partial(entropies.error_verdicts, published=PUBLISHED),
+    summary=lambda runs: [entropies.error_table(runs, PUBLISHED)],
+    needs=("dim",),
+    columns=entropies.COLUMNS,
+    derive=entropies.densities,
     place=lambda arguments: f"d={arguments['dim']}",
 )

@@ -6,28 +6,22 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+from infoknife.paper.applications import domain_adaptation
 from infoknife.paper.engine import methods
-from infoknife.paper.engine.records import (
-    Mean,
-    Record,
-    by,
-    failed,
-    mean_of,
-    method_of,
-    percent_of,
-    preset_of,
-    published,
-)
+from infoknife.paper.engine.records import Frame, Mean, grouped, mean_of, means, percents
 from infoknife.paper.engine.trial import Arguments, Experiment, Outcome, RunContext
 from infoknife.paper.engine.verdicts import DEVIATIONS, Point, Verdict, compared, reproduced
 from infoknife.paper.experiments.applied import (
     Row,
     cost_table,
     each_preset,
+    listed,
     mean_curve,
+    outcome,
     percent_table,
     resolved,
-    title_of,
+    rivals_of,
+    titled,
     whole_mean,
 )
 from infoknife.paper.experiments.entropies import curve
@@ -56,33 +50,36 @@ ACCURACIES = {  # percent, mean and deviation, in the order of PAIRS, and the me
     "nwj": ((77.1, 0.6), (61.2, 0.3), (97.6, 0.1), (97.3, 0.5), (72.1, 0.7), (91.4, 0.8), (82.8, 0.5)),
     "knife": ((78.7, 0.7), (61.8, 0.5), (97.7, 0.3), (97.4, 0.4), (71.2, 1.8), (93.2, 0.2), (83.4, 0.6)),
 }
-PUBLISHED = {name: [published(*cell, SEEDS) for cell in row] for name, row in ACCURACIES.items()}
 QUICK = {"channels": 16, "size": 16, "steps": 100, "batch_size": 32, "every": 50}
+
+
+def pair_title(pair: Pair) -> str:
+    """Source and target: with the letters of the paper for its own pairs, in full for others.
+
+    Examples:
+        >>> pair_title(("mnist", "mnistm")), pair_title(("digits", "mnist5k"))
+        ('M → MM', 'digits → mnist5k')
+    """
+    return " → ".join(LETTERS[name] if pair in PAIRS else name for name in pair)
+
+
+TITLES = [pair_title(pair) for pair in PAIRS]
+PUBLISHED = {
+    name: dict(zip([*TITLES, "mean"], (Mean(*cell, SEEDS) for cell in row), strict=True))
+    for name, row in ACCURACIES.items()
+}
 
 
 def run(arguments: Arguments, context: RunContext, base: str | None = None) -> Outcome:
     """Train one pair with one method; a trial that was killed goes on from its checkpoint."""
-    from infoknife.paper.applications.domain_adaptation import adapt
-
-    settings = _settings(arguments, base or context.preset)
+    settings = resolved(domain_adaptation.AdaptationSettings, base or context.preset, arguments)
     source, target = _pair(settings.source, settings.target, context.data, settings.size)
-    found = adapt(
-        settings, source, target, folder=context.folder, on_progress=context.on_progress, device=context.device
-    )
-    return Outcome(found.results | {"settings": settings.arguments()}, found.curves)
-
-
-def _settings(arguments: Arguments, preset: str) -> Any:
-    from infoknife.paper.applications.domain_adaptation import AdaptationSettings
-
-    return resolved(AdaptationSettings, preset, arguments)
+    return outcome(domain_adaptation.adapt(settings, source, target, **context.where), settings)
 
 
 def check(arguments: Arguments, data: Path | None) -> None:
     """Raise where the images of a trial are not there."""
-    from infoknife.paper.applications.domain_adaptation import check_pair
-
-    check_pair(arguments["source"], arguments["target"], data)
+    domain_adaptation.check_pair(arguments["source"], arguments["target"], data)
 
 
 def _files(arguments: Arguments, data: Path | None) -> list[Path]:
@@ -96,22 +93,20 @@ def _files(arguments: Arguments, data: Path | None) -> list[Path]:
 
 @lru_cache(maxsize=1)  # trials of a pair follow each other
 def _pair(source: str, target: str, folder: Path | None, size: int) -> Any:
-    from infoknife.paper.applications.domain_adaptation import load_pair
-
-    return load_pair(source, target, folder=folder, size=size)
+    return domain_adaptation.load_pair(source, target, folder=folder, size=size)
 
 
 def _trials(seeds: int) -> Iterator[Arguments]:
     for seed in range(seeds):
         for source, target in PAIRS:
-            for method in (BASE, *(name for name in methods.names(methods.DOMAINS) if name != BASE)):
+            for method in (BASE, *rivals_of(BASE, methods.DOMAINS)):
                 yield {"source": source, "target": target, "method": method, "seed": seed}
 
 
 def _networks(sizes: Mapping[str, int]) -> Iterator[Arguments]:
     """The four configurations of each MI network, on the pair whose validation images chose among them."""
     source, target = PAIRS[0]
-    for method in (name for name in methods.names(methods.DOMAINS) if name not in {BASE, "dann"}):
+    for method in (name for name in rivals_of(BASE, methods.DOMAINS) if name not in {"dann", "coral"}):
         for activation, layer_norm in itertools.product(("relu", "tanh"), (False, True)):
             network = {"activation": activation, "layer_norm": layer_norm}
             shared = {"source": source, "target": target, "method": method, "seed": 0, "estimator": network}
@@ -121,116 +116,97 @@ def _networks(sizes: Mapping[str, int]) -> Iterator[Arguments]:
 # what records say
 
 
-def pair_of(record: Record) -> Pair:
-    """The data sets of a record."""
-    arguments = record["arguments"]
-    return str(arguments.get("source", "–")), str(arguments.get("target", "–"))
+def _paired(runs: Frame) -> Frame:
+    """Add the pair of each run, and titles that tell which KNIFE it was."""
+    pairs = map(pair_title, zip(runs["source"], runs["target"], strict=True))
+    return titled(runs.assign(pair=list(pairs)))
 
 
-def pair_title(pair: Pair) -> str:
-    """Source and target: with the letters of the paper for its own pairs, in full for others.
-
-    Example:
-        >>> pair_title(("mnist", "mnistm")), pair_title(("digits", "mnist5k"))
-        ('M → MM', 'digits → mnist5k')
-    """
-    return " → ".join(LETTERS[name] if pair in PAIRS else name for name in pair)
-
-
-def _pairs(records: Sequence[Record]) -> list[Pair]:
-    """All pairs: the paper's in its order, then others by name."""
-    found = {pair_of(record) for record in records}
-    return [*(pair for pair in PAIRS if pair in found), *sorted(found - {*PAIRS})]
-
-
-def accuracy_table(records: Sequence[Record], caption: str, name: str = "accuracy", paper: bool = True) -> Table:
+def accuracy_table(runs: Frame, caption: str, column: str = "accuracy", paper: bool = True) -> Table:
     """An accuracy by method and pair, with the paper's under ours."""
-    pairs = _pairs(records)
-    rows = []
-    for title, own in by(records, title_of).items():
-        groups, method = by(own, pair_of), method_of(own[0])
-        means = [mean_of(groups[pair], percent_of(name)) if pair in groups else None for pair in pairs]
-        cells = PUBLISHED.get(method, []) if paper else []
-        theirs = [cells[PAIRS.index(pair)] if cells and pair in PAIRS else None for pair in pairs]
-        whole = cells[-1] if cells and {*pairs} == {*PAIRS} else None
-        rows.append(Row(method, title, means, theirs, whole_mean(means), whole))
-    return percent_table(caption, [*map(pair_title, pairs)], rows)
+    pairs, rows = listed(runs["pair"], TITLES), []
+    for (method, title), own in grouped(runs, ["method", "title"]):
+        found = means(own, "pair", column, 100.0)
+        ours = [found.get(pair) for pair in pairs]
+        published = PUBLISHED.get(method, {}) if paper else {}
+        whole = published.get("mean") if pairs == TITLES else None
+        theirs = [published.get(pair) for pair in pairs]
+        rows.append(Row(title, methods.title(method), ours, theirs, whole_mean(ours), whole))
+    return percent_table(caption, pairs, rows)
 
 
-def _summary(records: Sequence[Record]) -> Table:
-    caption = "Accuracy on the target, percent, mean ± deviation over seeds; the best of ours stands out"
-    return accuracy_table(records, caption)
+def _summary(runs: Frame) -> Table:
+    return accuracy_table(
+        runs, "Accuracy on the target, percent, mean ± deviation over seeds; the best of ours stands out"
+    )
 
 
-def _story(name: str, preset: str, own: Sequence[Record]) -> Iterator[Block | None]:
-    yield _summary(own)
+def _story(preset: str, runs: Frame) -> Iterator[Block | None]:
+    yield _summary(runs)
     last = "Accuracy of the last checkpoint on the target, percent; the paper does not report it"
     more = (
-        accuracy_table(own, last, "last_accuracy", paper=False),
-        accuracy_table(own, "Accuracy on the source, percent", "source_accuracy", paper=False),
+        accuracy_table(runs, last, "last_accuracy", paper=False),
+        accuracy_table(runs, "Accuracy on the source, percent", "source_accuracy", paper=False),
     )
     yield Fold("The last checkpoint, and the source", more)
-    yield cost_table(own, BASE, pair_of, "pairs")
+    yield cost_table(runs, BASE, "pair", "pairs")
     title = "Accuracy on the target's validation images while training, mean over seeds"
-    yield _curves(own, "target_accuracy", f"{name}-accuracy-{preset}", title, "percent", 100.0)
+    yield _curves(runs, "target_accuracy", f"table3-accuracy-{preset}", title, "percent", 100.0)
     title = "Estimated information between both encoders while training, mean over seeds"
-    yield _curves(own, "information", f"{name}-information-{preset}", title, "nats", 1.0)
-    for pair in _pairs(own):
-        part, ending = [r for r in own if pair_of(r) == pair], f"{'-'.join(pair)}-{preset}"
-        blocks = _features(part, f"{name}-features-{ending}"), _confusion(part, f"{name}-confusion-{ending}")
-        shown = tuple(block for block in blocks if block is not None)
-        yield Fold(f"Features and confusions: {pair_title(pair)}", shown) if shown else None
+    yield _curves(runs, "information", f"table3-information-{preset}", title, "nats", 1.0)
+    for pair in listed(runs["pair"], TITLES):
+        own = runs[runs["pair"] == pair]
+        ending = f"{own['source'].iloc[0]}-{own['target'].iloc[0]}-{preset}"
+        blocks = _features(own, f"table3-features-{ending}"), _confusion(own, f"table3-confusion-{ending}")
+        yield Fold(f"Features and confusions: {pair}", tuple(filter(None, blocks)))
 
 
-def _curves(records: Sequence[Record], name: str, chart: str, title: str, unit: str, scale: float) -> Chart | None:
+def _curves(runs: Frame, column: str, chart: str, title: str, unit: str, scale: float) -> Chart | None:
     """A panel for each pair, a line for each method."""
-    good = [record for record in records if not failed(record)]
     panels = []
-    for pair in _pairs(good):
+    for pair in listed(runs["pair"], TITLES):
         lines = []
-        for method, runs in by([r for r in good if pair_of(r) == pair], method_of).items():
-            if points := mean_curve(runs, "step", name):
-                steps, means = zip(*points, strict=True)
-                lines.append(curve(method, steps, [scale * mean for mean in means]))
+        for method, own in grouped(runs[runs["pair"] == pair], "method"):
+            steps, found = mean_curve(own, "step", column)
+            lines += [curve(method, steps, [scale * mean for mean in found])] if steps else []
         if lines:
-            panels.append(Panel(pair_title(pair), tuple(reversed(lines)), settled(lines) if scale == 1 else None))
+            panels.append(Panel(pair, tuple(reversed(lines)), settled(lines) if scale == 1 else None))
     return Chart(chart, title, "step", unit, tuple(panels), min(3, len(panels))) if panels else None
 
 
-def _features(records: Sequence[Record], name: str) -> Chart | None:
+def _features(runs: Frame, name: str) -> Chart | None:
     """Two principal components of the features of a pair: before training, and after with every method's first run."""
-    runs = _first_runs(records, "features")
-    before = [Panel("Before training", dots) for run in runs.values() if (dots := _dots(run, "before"))][:1]
-    after = [Panel(methods.title(method), dots) for method, run in runs.items() if (dots := _dots(run, "after"))]
+    found = _first_runs(runs, "features")
+    before = [Panel("Before training", dots) for features in found.values() if (dots := _dots(features, "before"))][:1]
+    after = [
+        Panel(methods.title(method), dots) for method, features in found.items() if (dots := _dots(features, "after"))
+    ]
     panels = (*before, *after)
-    title = f"Features, {pair_title(pair_of(records[0]))}: source and target, two principal components, first seed"
+    title = f"Features, {runs['pair'].iloc[0]}: source and target, two principal components, first seed"
     return Chart(name, title, "component 1", "component 2", panels, min(5, len(panels))) if panels else None
 
 
-def _confusion(records: Sequence[Record], name: str) -> Confusion | None:
+def _confusion(runs: Frame, name: str) -> Confusion | None:
     """The confusion on the target's test images of a pair, without and with KNIFE, first run."""
-    runs = _first_runs(records, "confusion")
-    found = {m: [tuple(map(int, row)) for row in runs[m]["results"]["confusion"]] for m in (BASE, "knife") if m in runs}
+    found = {m: rows for m, rows in _first_runs(runs, "confusion").items() if m in {BASE, "knife"}}
     sizes = {len(row) for rows in found.values() for row in (rows, *rows)}
     if len(sizes) != 1:  # none, or not square
         return None
-    matrices = tuple((methods.title(method), tuple(rows)) for method, rows in found.items())
-    classes = next(iter(runs.values()))["results"].get("classes") or range(*sizes)
-    title = f"Confusion on the target, {pair_title(pair_of(records[0]))}: true classes by row, first seed"
+    matrices = tuple((methods.title(m), tuple(tuple(map(int, row)) for row in rows)) for m, rows in found.items())
+    classes = next(iter(_first_runs(runs, "classes").values()), None) or range(*sizes)
+    title = f"Confusion on the target, {runs['pair'].iloc[0]}: true classes by row, first seed"
     return Confusion(name, title, tuple(map(str, classes)), matrices)
 
 
-def _first_runs(records: Sequence[Record], name: str) -> dict[str, Record]:
-    """The first run of each method that has such a result: without a regularizer, then KNIFE and the others."""
-    good = [record for record in records if not failed(record) and record["results"].get(name)]
-    runs = {method: own[0] for method, own in by(good, method_of).items()}
-    return dict(sorted(runs.items(), key=lambda item: item[0] != BASE))
+def _first_runs(runs: Frame, column: str) -> dict[str, Any]:
+    """The first result of each method that has such: without a regularizer, then KNIFE and the others."""
+    found = grouped(runs[runs[column].notna()], "method")[column].first().to_dict()
+    return dict(sorted(found.items(), key=lambda item: item[0] != BASE))
 
 
-def _dots(record: Record, when: str) -> tuple[Series, ...]:
+def _dots(features: Mapping[str, Any], when: str) -> tuple[Series, ...]:
     """Source and target of one picture; nothing where the record does not have it."""
-    points = record["results"]["features"].get(when) or {}
-    rows = list(zip(*(points.get(name) or () for name in ("x", "y", "domain")), strict=False))
+    rows = list(zip(*(features.get(when, {}).get(name, ()) for name in ("x", "y", "domain")), strict=False))
     parts = (("target", ORANGE, [row for row in rows if row[2]]), ("source", BLUE, [row for row in rows if not row[2]]))
     return tuple(
         Series(name, colour, "dots", [row[0] for row in part], [row[1] for row in part])
@@ -239,50 +215,52 @@ def _dots(record: Record, when: str) -> tuple[Series, ...]:
     )
 
 
-def _verdicts(records: Sequence[Record]) -> Iterator[Verdict]:
-    """KNIFE against training without it, against its rivals and DANN, on the pairs that all have; and the paper."""
-    means = {
-        name: {at: mean_of(g, percent_of("accuracy")) for at, g in by(own, pair_of).items()}
-        for name, own in by(records, method_of).items()
-    }
-    if preset_of(records[0]) == "paper":
-        yield from _printed(means)
-    rivals = {name: row for name, row in means.items() if name != "knife" and any(m.mean for m in row.values())}
+def _verdicts(runs: Frame) -> Iterator[Verdict]:
+    """KNIFE against its rivals, against training without it and DANN, on the pairs that all have; and the paper."""
+    found = {method: means(own, "pair", "accuracy", 100.0) for method, own in grouped(runs, "method")}
+    if runs["preset"].iloc[0] == "paper":
+        for method, row in found.items():
+            published = PUBLISHED.get(method, {})
+            points = [_point(at, mean, published[at]) for at, mean in row.items() if at in published]
+            yield from reproduced(methods.title(method), points, percents)
+    rivals = [name for name, row in found.items() if name != "knife" and any(mean.mean for mean in row.values())]
     groups = (
         [name for name in rivals if name not in {BASE, "dann"}],
         *([name] for name in (BASE, "dann") if name in rivals),
     )
-    for group in groups if "knife" in means else ():
-        rows = [means["knife"], *(rivals[name] for name in group)]
-        over = [at for at in _pairs(records) if all(at in row and row[at].mean is not None for row in rows)]
+    for group in groups if "knife" in found else ():
+        over = [
+            at
+            for at in listed(found["knife"], TITLES)
+            if all(found[name].get(at, Mean(None)).mean is not None for name in ("knife", *group))
+        ]
         if group and over:
-            theirs = {methods.title(name): _over(rivals[name], over) for name in group}
-            what = f"mean accuracy, percent, of {', '.join(map(pair_title, over))}"
-            ours = next(title_of(record) for record in records if method_of(record) == "knife")
-            verdict = compared(ours, _over(means["knife"], over), theirs, what, goal=100.0)
-            yield from [] if verdict is None else [verdict]
+            theirs = {methods.title(name): _over(found[name], over) for name in group}
+            what = f"mean accuracy, percent, of {', '.join(over)}"
+            ours = runs.loc[runs["method"] == "knife", "title"].iloc[0]
+            yield from compared(ours, _over(found["knife"], over), theirs, what, goal=100.0)
 
 
-def _over(row: Mapping[Pair, Mean], pairs: Sequence[Pair]) -> Mean:
+def _over(row: Mapping[str, Mean], pairs: Sequence[str]) -> Mean:
     return Mean(whole_mean(row[at] for at in pairs), None, sum(row[at].runs for at in pairs))
 
 
-def _printed(means: Mapping[str, Mapping[Pair, Mean]]) -> Iterator[Verdict]:
-    """Whether the accuracies are those of the paper, pair by pair."""
-    for method, row in means.items():
-        points, numbers = [], []
-        for at, mean in row.items():
-            if method in PUBLISHED and at in PAIRS and mean.mean is not None:
-                cell = PUBLISHED[method][PAIRS.index(at)]
-                assert cell.mean is not None
-                points.append(Point(pair_title(at), mean.mean, cell.mean, DEVIATIONS * (cell.std or 0.0), 100.0))
-                numbers.append(f"{pair_title(at)} {mean.mean:.1f} against {cell.mean:.1f}")
-        if points:
-            yield reproduced(methods.title(method), points, ", ".join(numbers))
+def _point(pair: str, ours: Mean, cell: Mean) -> Point:
+    return Point(pair, ours, cell, DEVIATIONS * (cell.std or 0.0), 100.0)
 
 
-def _place(arguments: Arguments) -> str:
-    return f"{arguments['source']}-{arguments['target']}"
+def _network_table(runs: Frame) -> Table:
+    rows = []
+    for (title, activation, norm), own in grouped(runs, ["title", "activation", "norm"]):
+        cells = (mean_of(own, name, 100.0).text(percents) for name in ("validation_accuracy", "accuracy"))
+        rows.append((title, activation, "LayerNorm" if norm else "–", *cells))
+    head = ("method", "activation", "norm", "validation", "test")
+    return Table("Accuracy on the target, percent", head, tuple(rows), 3)
+
+
+def _configured(runs: Frame) -> Frame:
+    activation, norm = ([options.get(name) for options in runs["estimator"]] for name in ("activation", "layer_norm"))
+    return runs.assign(activation=activation, norm=norm)
 
 
 TEXT = (
@@ -291,6 +269,11 @@ TEXT = (
     "images, of the checkpoint with the best accuracy on the target's validation images: the paper's rule. The preset "
     "CPU has fewer channels and steps: its numbers compare methods with each other, not with the paper. Needs --data."
 )
+SHARED: dict[str, Any] = {
+    "place": lambda arguments: f"{arguments['source']}-{arguments['target']}",
+    "check": check,
+    "files": _files,
+}
 TABLE3 = Experiment(
     name="table3",
     short="Table 3",
@@ -298,17 +281,14 @@ TABLE3 = Experiment(
     text=TEXT,
     source="Table 3 (tab:da_results, 3 seeds), read from the paper's LaTeX source",
     run=run,
-    presets={
-        "paper": partial(_trials, SEEDS),
-        "cpu": partial(_trials, SEEDS),
-        "quick": partial(_trials, 1),
-    },
-    blocks=lambda records: each_preset(records, partial(_story, "table3")),
+    presets={"paper": partial(_trials, SEEDS), "cpu": partial(_trials, SEEDS), "quick": partial(_trials, 1)},
+    blocks=each_preset(_story),
     verdicts=_verdicts,
-    summary=lambda records: [_summary(records)],
-    place=_place,
-    check=check,
-    files=_files,
+    summary=lambda runs: [_summary(runs)],
+    needs=("source", "target"),
+    columns=("estimator", "features", "confusion", "classes"),
+    derive=_paired,
+    **SHARED,
 )
 NETWORKS = Experiment(
     name="table3-networks",
@@ -318,28 +298,9 @@ NETWORKS = Experiment(
     source="table of architectures (tab:da_architectures); its values are not printed",
     run=partial(run, base="paper"),
     presets={"paper": partial(_networks, {}), "quick": partial(_networks, QUICK)},
-    blocks=lambda records: [_network_table(records)],
-    summary=lambda records: [_network_table(records)],
-    place=_place,
-    check=check,
-    files=_files,
+    blocks=lambda runs: [_network_table(runs)],
+    summary=lambda runs: [_network_table(runs)],
+    needs=("source", "target", "estimator"),
+    derive=_configured,
+    **SHARED,
 )
-
-
-def _network_table(records: Sequence[Record]) -> Table:
-    def network(record: Record) -> tuple[str, str, str]:
-        options = record["arguments"].get("estimator", {})
-        norm = "LayerNorm" if options.get("layer_norm") else "–"
-        return method_of(record), str(options.get("activation", "–")), norm
-
-    rows = tuple(
-        (methods.title(method), activation, norm, *_accuracies(own))
-        for (method, activation, norm), own in by(records, network).items()
-    )
-    head = ("method", "activation", "norm", "validation", "test")
-    return Table("Accuracy on the target, percent", head, rows, 3)
-
-
-def _accuracies(own: Sequence[Record]) -> tuple[str, ...]:
-    names = ("validation_accuracy", "accuracy")
-    return tuple(mean_of(own, percent_of(name)).text(lambda value: f"{value:.1f}") for name in names)

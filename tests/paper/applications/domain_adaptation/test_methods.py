@@ -8,6 +8,7 @@ import torch
 from infoknife.paper.applications.domain_adaptation import METHODS, AdaptationSettings
 from infoknife.paper.applications.domain_adaptation.methods import (
     Disentangled,
+    EqualMoments,
     GradientReversal,
     SourceOnly,
     blurred,
@@ -15,20 +16,12 @@ from infoknife.paper.applications.domain_adaptation.methods import (
 )
 from infoknife.regularizer import Regularizer
 
-ESTIMATORS = [name for name in METHODS if name not in {"source-only", "dann"}]
+ESTIMATORS = [name for name in METHODS if name not in {"source-only", "dann", "coral"}]
 DOMAIN = torch.arange(64) % 2
 
 
 def features(seed: int) -> torch.Tensor:
     return torch.randn(64, 4, generator=torch.Generator().manual_seed(seed))
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_estimators_stand_in_a_regularizer(name: str) -> None:
-    method = domain_term(AdaptationSettings(method=name, channels=4))
-    assert isinstance(method, Disentangled)
-    assert isinstance(method.regularizer, Regularizer)
-    assert method.parameter_groups(0.1) == []  # its optimiser is its own
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -108,3 +101,25 @@ def test_noise_is_in_units_of_deviations() -> None:
         noise = blurred(z, 0.5) - z
     assert torch.allclose(noise.std(0) / z.std(0), torch.tensor(0.5), rtol=0.03)
     assert blurred(z, 0.0) is z
+
+
+@pytest.mark.parametrize(("ramp", "weight"), [(False, 2.0), (True, 0.6)])
+def test_equal_moments_are_no_loss_and_others_are(ramp: bool, weight: float) -> None:
+    method = domain_term(AdaptationSettings(method="coral", channels=4, weight=2.0, ramp=ramp))
+    assert isinstance(method, EqualMoments)
+    z = features(0)
+    same = torch.stack([z, z], 1).flatten(0, 1)  # row by row in both domains
+    assert method(same, None, torch.arange(128) % 2, 0.3).item() == pytest.approx(0, abs=1e-10)
+    shifted = same + 3.0 * (torch.arange(128) % 2)[:, None]
+    assert method(shifted, None, torch.arange(128) % 2, 0.3).item() == pytest.approx(9 * weight, rel=1e-4)
+    scaled = torch.where((torch.arange(128) % 2 == 1)[:, None], 2 * (same - z.mean(0)), same - z.mean(0))
+    covariance = (3 * z.T.cov()).square().mean().item()
+    assert method(scaled, None, torch.arange(128) % 2, 0.3).item() == pytest.approx(weight * covariance, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_estimators_stand_in_a_regularizer(name: str) -> None:
+    method = domain_term(AdaptationSettings(method=name, channels=4))
+    assert isinstance(method, Disentangled)
+    assert isinstance(method.regularizer, Regularizer)
+    assert method.parameter_groups(0.1) == []  # its optimiser is its own

@@ -11,7 +11,7 @@ from infoknife import Regularizer
 from infoknife.paper.applications.fair_text import METHODS, FairTextSettings
 from infoknife.paper.applications.fair_text.methods import Hidden, Unprotected, privacy_term
 
-ESTIMATORS = [name for name in METHODS if name != "none"]
+ESTIMATORS = [name for name in METHODS if name not in {"none", "leace"}]
 S = torch.arange(64) % 3
 
 
@@ -43,16 +43,6 @@ def test_the_gradient_reaches_the_features_alone(name: str) -> None:
     assert information is not None
     assert math.isfinite(information)
     assert method.health()["regularizer/estimate"] == information
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_the_estimator_learns_beside(name: str) -> None:
-    method = hidden(name)
-    method(features().requires_grad_(), S)  # starts it
-    before = [parameter.detach().clone() for parameter in method.parameters()]
-    method(features(seed=1).requires_grad_(), S)
-    assert any(not torch.equal(b, p) for b, p in zip(before, method.parameters(), strict=True))
-    assert method.health()["regularizer/steps"] == 2
 
 
 def test_measure_is_the_estimate_without_a_weight() -> None:
@@ -102,14 +92,6 @@ def test_options_reach_the_estimator() -> None:
     assert hidden("mine", estimator_lr=0.5).regularizer.optimizer.param_groups[0]["lr"] == 0.5  # type: ignore[union-attr]
 
 
-def test_nothing_is_warned_of_but_said() -> None:
-    """A regularizer that is far behind does not stop a run; the record says it."""
-    method = hidden("doe", estimator_lr=1e-6)
-    for call in range(3):
-        method((features(seed=call) + 100 * call).requires_grad_(), S)
-    assert all(isinstance(message, str) for message in method.messages())
-
-
 def test_open_is_nothing() -> None:
     method = privacy_term(FairTextSettings(method="none"), 3)
     assert isinstance(method, Unprotected)
@@ -121,3 +103,21 @@ def test_open_is_nothing() -> None:
     assert method.health() == {}
     assert method.messages() == []
     assert list(method.parameters()) == []
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_estimator_learns_beside(name: str) -> None:
+    method = hidden(name)
+    method(features().requires_grad_(), S)  # starts it
+    before = [parameter.detach().clone() for parameter in method.parameters()]
+    method(features(seed=1).requires_grad_(), S)
+    assert any(not torch.equal(b, p) for b, p in zip(before, method.parameters(), strict=True))
+    assert method.health()["regularizer/steps"] == 2
+
+
+def test_nothing_is_warned_of_but_said() -> None:
+    """A regularizer that is far behind does not stop a run; the record says it."""
+    method = hidden("doe", estimator_lr=1e-6)
+    for call in range(3):
+        method((features(seed=call) + 100 * call).requires_grad_(), S)
+    assert all(isinstance(message, str) for message in method.messages())

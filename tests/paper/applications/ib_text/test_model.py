@@ -1,4 +1,4 @@
-"""The bottleneck over an encoder: shapes, its loss term by term, saving, and what it does when it is used."""
+"""The bottleneck over an encoder: shapes, its loss term by term, saving; tokens, and layers that stay as they are."""
 
 import math
 from pathlib import Path
@@ -6,13 +6,34 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, mse_loss
-from transformers import AutoModel
+from transformers import (
+    AlbertConfig,
+    AutoModel,
+    BertConfig,
+    DistilBertConfig,
+    ElectraConfig,
+    MPNetConfig,
+    PretrainedConfig,
+    RobertaConfig,
+)
 
 from infoknife import mi
-from infoknife.paper.applications.ib_text import METHODS, Bottleneck, BottleneckConfig
-from infoknife.paper.applications.ib_text.layers import lower_states
+from infoknife.paper.applications.ib_text import METHODS, Bottleneck, BottleneckConfig, PairData, Pairs
+from infoknife.paper.applications.ib_text.model import (
+    TokenRows,
+    batches,
+    freeze,
+    lower_states,
+    read,
+    remembered,
+    splits,
+    upper_only,
+)
+from infoknife.paper.applications.pretrained import tokenizer_of
 
 K, H = 4, 16
 OPTIONS: dict[str, Any] = {"bottleneck": K, "num_labels": 3, "weight": 0.1, "pooling": "mean"}
@@ -204,7 +225,7 @@ def test_regression_is_in_the_units_of_its_targets(encoder: str) -> None:
 
 
 def test_without_a_bottleneck_the_head_sees_the_features(encoder: str) -> None:
-    model = over(encoder, method="none").eval()
+    model = over(encoder, method="plain").eval()
     assert linear(model.head) == [(H, 3)]
     with torch.no_grad():
         out = model(**texts(), labels=CLASSES)
@@ -222,7 +243,7 @@ def test_all_that_learns_is_in_one_group(encoder: str, method: str) -> None:
     assert len(found) == len(set(found))
     assert set(found) == {id(parameter) for parameter in model.parameters() if parameter.requires_grad}
     assert [group["lr"] for group in groups[:2]] == [1e-5, 1e-3]
-    assert {group["lr"] for group in groups[2:]} == ({1e-2} if method not in ("none", "vub") else set())
+    assert {group["lr"] for group in groups[2:]} == ({1e-2} if method not in ("plain", "none", "vub") else set())
     assert len(groups[0]["params"]) == 16, "one layer of the encoder"
 
 
@@ -256,7 +277,7 @@ def test_dropout_is_that_of_the_settings(encoder: str) -> None:
     assert torch.equal(model.train().features(*given.values()), model.eval().features(*given.values()))
 
 
-@pytest.mark.parametrize("method", ["none", "vub", "knife", "mine"])
+@pytest.mark.parametrize("method", ["plain", "vub", "knife", "mine"])
 def test_it_can_be_saved_and_loaded(encoder: str, method: str, tmp_path: Path) -> None:
     model = over(encoder, method=method, layers=2, ramp_steps=9, dropout=0.1, id2label={0: "a", 1: "b", 2: "c"})
     for seed in range(3):
@@ -266,13 +287,13 @@ def test_it_can_be_saved_and_loaded(encoder: str, method: str, tmp_path: Path) -
     assert not again.training
     with torch.no_grad():
         assert torch.equal(again(**texts()).logits, model(**texts()).logits)
-    assert int(again.calls) == int(model.calls) == (0 if method == "none" else 3)
+    assert int(again.calls) == int(model.calls) == (0 if method == "plain" else 3)
     ours, theirs = (dict(each.named_parameters()) for each in (model, again))
     assert {name: p.requires_grad for name, p in ours.items()} == {name: p.requires_grad for name, p in theirs.items()}
     drops = {part.p for part in again.encoder.modules() if isinstance(part, nn.Dropout)}
     assert drops == {0.1}
     assert again.config.id2label == {0: "a", 1: "b", 2: "c"}
-    if method != "none":
+    if method != "plain":
         losses = [trained_on(each, CLASSES, seed=7) for each in (model, again)]
         assert losses[0].loss.item() == losses[1].loss.item(), "the estimator is as it was"
 
@@ -299,3 +320,190 @@ def test_outside_texts_need_no_mask(encoder: str) -> None:
     model, codes = over(encoder).eval(), texts()["input_ids"]
     with torch.no_grad():
         assert torch.equal(model(codes).logits, model(codes, torch.ones_like(codes)).logits)
+
+
+# tokens and layers
+
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def tokenizer(encoder: str) -> object:
+    return tokenizer_of(encoder)
+
+
+def text(length: int) -> str:
+    return " ".join(["tea"] * length)
+
+
+@pytest.mark.parametrize("second", [True, False])
+def test_what_is_too_long_is_cut_and_counted(tokenizer: object, second: bool) -> None:
+    lengths = (1, 4, 5, 6, 20)
+    first = tuple(text(length) for length in lengths)
+    rows = read(Pairs(first, ("it was",) * 5 if second else None, torch.arange(5)), tokenizer, 9 if second else 7)
+    special = 5 if second else 2  # [CLS] and [SEP], and the second text with its own
+    assert rows.lengths.tolist() == [special + min(length, 4 if second else 5) for length in lengths]
+    assert rows.truncated == (3 if second else 2)
+    assert torch.equal(rows.y, torch.arange(5))
+
+
+def test_both_texts_are_there(tokenizer: object, pairs: PairData, single: PairData) -> None:
+    rows, alone = (read(data.train, tokenizer, 24) for data in (pairs, single))
+    assert rows.truncated == alone.truncated == 0
+    assert set(rows.columns) == {"input_ids", "token_type_ids", "segments"}
+    for types, segments in zip(rows.columns["token_type_ids"], rows.columns["segments"], strict=True):
+        assert types.tolist() == sorted(types.tolist())
+        assert set(types.tolist()) == {0, 1}
+        of_text = segments >= 0  # others are special tokens
+        assert torch.equal(types[of_text], segments[of_text])
+        assert int((~of_text).sum()) == 3
+    assert all(not bool(types.any()) for types in alone.columns["token_type_ids"])
+    assert bool((alone.lengths == 5).all())
+
+
+def test_reading_long_texts_does_not_warn(tokenizer: object, caplog: pytest.LogCaptureFixture) -> None:
+    rows = read(Pairs((text(2000),), None, torch.zeros(1)), tokenizer, 24)
+    assert (rows.lengths.tolist(), rows.truncated, caplog.records) == ([24], 1, [])
+
+
+def test_a_batch_is_filled_up_and_has_its_mask() -> None:
+    columns = {"input_ids": [torch.tensor([5, 6]), torch.tensor([7]), torch.tensor([8, 9, 10])]}
+    batch = TokenRows(columns, torch.arange(3), 0).batch(torch.tensor([2, 1]), CPU)
+    assert batch["input_ids"].tolist() == [[8, 9, 10], [7, 0, 0]]
+    assert batch["attention_mask"].tolist() == [[1, 1, 1], [1, 0, 0]]
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=400), st.integers(1, 40), st.integers(0, 5))
+def test_batches_cover_every_row_once(lengths: list[int], size: int, seed: int) -> None:
+    found = list(batches(torch.tensor(lengths), size, torch.Generator().manual_seed(seed)))
+    assert sorted(torch.cat(found).tolist()) == list(range(len(lengths)))
+    assert all(1 <= len(batch) <= size for batch in found)
+    assert len(found) == sum(1 for _ in batches(torch.ones(len(lengths)), size, torch.Generator()))
+
+
+def test_batches_are_of_like_length_and_in_random_order() -> None:
+    lengths = torch.randint(1, 100, (640,), generator=torch.Generator().manual_seed(0))
+    found = list(batches(lengths, 16, torch.Generator().manual_seed(1)))
+
+    def padded(parts: list[Tensor]) -> float:
+        return sum(float(lengths[part].max()) * len(part) for part in parts) / float(lengths.sum())
+
+    assert padded(found) < 1.15
+    assert padded(list(torch.arange(640).split(16))) > 1.8
+    means = torch.stack([lengths[part].double().mean() for part in found])
+    assert abs(float(torch.corrcoef(torch.stack([means, torch.arange(40).double()]))[0, 1])) < 0.4
+    generator = torch.Generator().manual_seed(1)
+    first, second = (list(batches(lengths, 16, generator)) for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(first, found, strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(second, found, strict=True))
+
+
+def test_remembered_states_are_those_of_the_lower_layers(encoder: str, tokenizer: object, pairs: PairData) -> None:
+    model = Bottleneck.over(encoder, layers=2, bottleneck=4, num_labels=2, method="vub").train()
+    rows = read(pairs.train, tokenizer, 24)
+    kept = remembered(rows, model.encoder, 2, CPU)
+    assert model.encoder.training
+    assert set(kept.columns) == {"states", "segments"}
+    assert torch.equal(kept.lengths, rows.lengths)
+    assert (kept.truncated, torch.equal(kept.y, rows.y)) == (0, True)
+    chosen = torch.tensor([7, 0, 33])
+    with torch.no_grad():
+        whole, upper = (model.eval()(**each.batch(chosen, CPU)).logits for each in (rows, kept))
+    torch.testing.assert_close(upper, whole)
+
+
+# layers
+
+
+SIZES: dict[str, Any] = {"vocab_size": 20, "max_position_embeddings": 24}
+BERT: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 32}
+CONFIGS = {
+    "bert": BertConfig(**SIZES, **BERT),
+    "roberta": RobertaConfig(**SIZES, **BERT),
+    "electra": ElectraConfig(embedding_size=16, **SIZES, **BERT),
+    "mpnet": MPNetConfig(**SIZES, **BERT),
+    "distilbert": DistilBertConfig(dim=16, n_layers=3, n_heads=2, hidden_dim=32, **SIZES),
+}
+NOT_SPLIT = {  # one layer for all; embeddings of another width
+    "albert": AlbertConfig(embedding_size=8, **SIZES, **BERT),
+    "electra-narrow": ElectraConfig(embedding_size=8, **SIZES, **BERT),
+}
+
+
+def model(config: PretrainedConfig) -> Any:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        make: Any = AutoModel.from_config
+        return make(config).eval()
+
+
+def inputs() -> dict[str, Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    mask = (torch.arange(7) < torch.tensor([7, 4, 5, 2])[:, None]).long()
+    return {"input_ids": torch.randint(2, 20, (4, 7), generator=generator), "attention_mask": mask}
+
+
+def learning(encoder: nn.Module) -> set[str]:
+    return {name for name, parameter in encoder.named_parameters() if parameter.requires_grad}
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_lower_and_upper_layers_are_the_whole(kind: str, layers: int) -> None:
+    encoder, given = model(CONFIGS[kind]), inputs()
+    assert splits(encoder, layers)
+    with torch.no_grad():
+        whole = encoder(**given).last_hidden_state
+        states = lower_states(encoder, layers, **given)
+        with upper_only(encoder, layers):
+            found = encoder(inputs_embeds=states, attention_mask=given["attention_mask"]).last_hidden_state
+        again = encoder(**given).last_hidden_state
+    own = given["attention_mask"].bool()
+    torch.testing.assert_close(found[own], whole[own])
+    assert torch.equal(again, whole), "the encoder is put together again"
+
+
+@pytest.mark.parametrize("kind", NOT_SPLIT)
+def test_what_cannot_be_split_is_found_out(kind: str) -> None:
+    encoder, given = model(NOT_SPLIT[kind]), inputs()
+    with torch.no_grad():
+        before = encoder(**given).last_hidden_state
+        assert not splits(encoder, 2)
+        assert torch.equal(encoder(**given).last_hidden_state, before)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "electra", "distilbert", "electra-narrow"])
+def test_the_uppermost_layers_learn(kind: str) -> None:
+    encoder = model((CONFIGS | NOT_SPLIT)[kind])
+    freeze(encoder, 2)
+    names = learning(encoder)
+    assert names == {name for name, _ in encoder.named_parameters() if ".1." in name or ".2." in name}
+    assert names
+    freeze(encoder, 3)
+    assert len(learning(encoder)) == 3 * len(names) // 2
+    assert not any("embeddings" in name or "pooler" in name for name in learning(encoder))
+
+
+def test_an_encoder_in_training_stays_so() -> None:
+    encoder = model(CONFIGS["bert"]).train()
+    assert splits(encoder, 1), "although there is dropout"
+    assert encoder.training
+
+
+def test_an_error_inside_leaves_the_encoder_whole() -> None:
+    encoder, given = model(CONFIGS["bert"]), inputs()
+    before = encoder(**given).last_hidden_state
+    with pytest.raises(RuntimeError, match="inside"), upper_only(encoder, 1):
+        raise RuntimeError("inside")
+    assert torch.equal(encoder(**given).last_hidden_state, before)
+
+
+def test_too_many_layers_are_refused() -> None:
+    with pytest.raises(ValueError, match="layers is 4; expected at most 3, as many as the encoder has"):
+        freeze(model(CONFIGS["bert"]), 4)
+
+
+def test_an_encoder_without_a_list_of_layers_is_refused() -> None:
+    with pytest.raises(ValueError, match="AlbertModel has no list of 3 layers; leave layers out"):
+        freeze(model(NOT_SPLIT["albert"]), 1)

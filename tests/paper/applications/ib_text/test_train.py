@@ -64,13 +64,13 @@ def test_every_method_runs_and_says_what_it_found(encoder: str, pairs: PairData,
     assert curves["epoch"] == [1, 2]
     assert all(len(curve) == 2 for curve in curves.values())
     assert all(math.isfinite(value) for name in ("loss", "score", "relevance") for value in curves[name])
-    assert ("information" in curves) == (method != "none")
+    assert ("information" in curves) == (method != "plain")
     assert results["score"] == (results["accuracy"] + results["f1"]) / 2 == max(curves["score"])
     assert curves["score"].index(results["score"]) + 1 == results["best_epoch"]
     assert (results["epochs"], results["train_rows"]) == (2, 40)
     assert results["encoder_name"] == Path(encoder).name
     assert results["relevance"] <= math.log(2)
-    assert ("gap_most" in results) == (method != "none")
+    assert ("gap_most" in results) == (method not in {"plain", "none"})
     assert "made up" in results["notes"]
     assert not tuned.model.training
     assert json.loads(json.dumps(results)) == results
@@ -90,10 +90,6 @@ def test_values_are_learned(encoder: str, values: PairData) -> None:
     assert "calibration_error" not in tuned.results
     assert "calibration_error" not in tuned.curves
     assert tuned.model.config.shift == pytest.approx(2.0)
-
-
-def test_single_texts_are_learned(encoder: str, single: PairData) -> None:
-    assert tune(settings(encoder, epochs=6, weight=1e-3), pairs=single).results["accuracy"] == 1.0
 
 
 def test_the_variational_bound_has_no_gap_to_itself(encoder: str, pairs: PairData) -> None:
@@ -117,9 +113,9 @@ def test_the_same_seed_is_the_same_run(encoder: str, pairs: PairData, changes: d
         ("knife", 7, {}),
         ("knife", 11, {"epochs": 3, "dropout": 0.2, "precision": "bfloat16"}),
         ("mine", 5, {"layers": 2, "accumulate": 2}),
-        ("none", 8, {"layers": 1, "accumulate": 2}),
+        ("plain", 8, {"layers": 1, "accumulate": 2}),
     ],
-    ids=["whole", "dropout", "upper", "none"],
+    ids=["whole", "dropout", "upper", "plain"],
 )
 def test_a_killed_run_ends_with_the_same_numbers(
     encoder: str, pairs: PairData, folder: Path, method: str, at: int, changes: dict[str, Any]
@@ -137,17 +133,6 @@ def test_a_killed_run_ends_with_the_same_numbers(
     assert comparable(resumed) == comparable(whole)
     assert same(resumed.model, whole.model)
     assert not (folder / "checkpoint.pt").exists()
-
-
-def test_a_folder_of_other_settings_is_refused(encoder: str, pairs: PairData, folder: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        kill(patch, 6)
-        with pytest.raises(KeyboardInterrupt):
-            tune(settings(encoder), pairs=pairs, folder=folder)
-    with pytest.raises(ValueError, match="holds a checkpoint of other settings; choose another folder, or remove it"):
-        tune(settings(encoder, seed=1), pairs=pairs, folder=folder)
-    content = (folder / "checkpoint.pt").read_bytes()
-    assert not any(text.encode() in content for text in (*pairs.train.first, *(pairs.train.second or ())))
 
 
 def scripted(monkeypatch: pytest.MonkeyPatch, *scores: float) -> None:
@@ -175,34 +160,10 @@ def test_patience_ends_a_run_and_the_best_epoch_is_kept(
     epochs: int,
 ) -> None:
     scripted(monkeypatch, *scores)
-    tuned = tune(settings(encoder, "none", epochs=5, patience=patience), pairs=pairs)
+    tuned = tune(settings(encoder, "plain", epochs=5, patience=patience), pairs=pairs)
     assert (tuned.results["best_epoch"], tuned.results["epochs"]) == (best, epochs)
     assert tuned.results["score"] == max(scores)
     assert tuned.curves["score"] == list(scores)
-
-
-def test_a_run_that_has_stopped_early_is_told_so_after_a_kill(
-    encoder: str, pairs: PairData, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scripted(monkeypatch, 0.5, 0.4)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BottleneckTrainer, "finish", lambda self: (_ for _ in ()).throw(KeyboardInterrupt()))
-        with pytest.raises(KeyboardInterrupt):
-            tune(settings(encoder, epochs=5, patience=1), pairs=pairs, folder=folder)
-    tuned = tune(settings(encoder, epochs=5, patience=1), pairs=pairs, folder=folder)
-    assert (tuned.results["best_epoch"], tuned.results["epochs"]) == (1, 2)
-
-
-def test_the_kept_model_is_that_of_the_best_epoch(encoder: str, pairs: PairData) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        scripted(patch, 0.9, 0.5)
-        kept = tune(settings(encoder, ramp=0.0), pairs=pairs).model
-    with pytest.MonkeyPatch.context() as patch:
-        scripted(patch, 0.1, 0.5)
-        last = tune(settings(encoder, ramp=0.0), pairs=pairs).model
-    assert int(kept.calls) == PER_EPOCH
-    assert int(last.calls) == 2 * PER_EPOCH
-    assert not same(kept, last)
 
 
 def test_gradients_are_gathered(encoder: str, pairs: PairData, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,11 +190,11 @@ def test_mixed_precision(encoder: str, pairs: PairData) -> None:
 
 @pytest.mark.parametrize("test", [False, True])
 def test_test_pairs_are_judged_only_if_asked(encoder: str, pairs: PairData, values: PairData, test: bool) -> None:
-    results = tune(settings(encoder, "none", epochs=1, test=test), pairs=pairs).results
+    results = tune(settings(encoder, "plain", epochs=1, test=test), pairs=pairs).results
     assert (results["test"] is not None) == test
     if test:
         assert set(results["test"]) == {"accuracy", "f1", "score", "calibration_error"}
-        own = settings(encoder, "none", epochs=1, test=True, task="own", label="y", regression=True)
+        own = settings(encoder, "plain", epochs=1, test=True, task="own", label="y", regression=True)
         assert tune(own, pairs=values).results["test"] is None
 
 
@@ -245,13 +206,15 @@ def test_test_pairs_change_nothing(encoder: str, pairs: PairData) -> None:
 
 def test_long_texts_are_counted(encoder: str, pairs: PairData) -> None:
     long = Pairs((*pairs.train.first[:38], "tea " * 50, "soup " * 90), pairs.train.second, pairs.train.y)
-    results = tune(settings(encoder, "none", epochs=1), pairs=dataclasses.replace(pairs, train=long, test=None)).results
+    results = tune(
+        settings(encoder, "plain", epochs=1), pairs=dataclasses.replace(pairs, train=long, test=None)
+    ).results
     assert results["notes"] == ["made up", "cut 2 of 56 pairs to 20 tokens"]
 
 
 def test_no_more_tokens_than_the_encoder_takes(encoder: str, pairs: PairData) -> None:
     long = Pairs(("tea " * 50, *pairs.train.first[1:]), pairs.train.second, pairs.train.y)
-    one = settings(encoder, "none", epochs=1, length=500)
+    one = settings(encoder, "plain", epochs=1, length=500)
     results = tune(one, pairs=dataclasses.replace(pairs, train=long, test=None)).results
     assert results["notes"][-1] == "cut 1 of 56 pairs to 24 tokens"
 
@@ -267,14 +230,14 @@ def test_upper_layers_alone_move(encoder: str, pairs: PairData) -> None:
 def test_states_that_are_computed_once_change_nothing(
     encoder: str, pairs: PairData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    quick = tune(settings(encoder, "none", layers=1), pairs=pairs)
+    quick = tune(settings(encoder, "plain", layers=1), pairs=pairs)
     monkeypatch.setattr(module, "splits", lambda *_: False)
-    slow = tune(settings(encoder, "none", layers=1), pairs=pairs)
+    slow = tune(settings(encoder, "plain", layers=1), pairs=pairs)
     assert quick.curves["loss"] == pytest.approx(slow.curves["loss"], rel=1e-3)
     assert quick.results["score"] == pytest.approx(slow.results["score"], abs=0.1)
 
 
-@pytest.mark.parametrize("method", ["knife", "none"])
+@pytest.mark.parametrize("method", ["knife", "plain"])
 def test_the_model_is_left_and_can_be_loaded(encoder: str, pairs: PairData, folder: Path, method: str) -> None:
     tuned = tune(settings(encoder, method), pairs=pairs, folder=folder)
     model, tokenizer = load_model(folder)
@@ -289,7 +252,7 @@ def test_the_model_is_left_and_can_be_loaded(encoder: str, pairs: PairData, fold
     right = (logits.argmax(1) == pairs.validation.y).double().mean().item()
     assert right == pytest.approx(tuned.results["accuracy"])
     assert model.config.id2label == {0: "bad", 1: "good"}
-    assert (folder / "plane.png").exists() == (method != "none")
+    assert (folder / "plane.png").exists() == (method != "plain")
     assert not (folder / "checkpoint.pt").exists()
 
 
@@ -297,12 +260,6 @@ def test_nothing_is_printed(encoder: str, pairs: PairData, folder: Path, capfd: 
     capfd.readouterr()
     tune(settings(encoder, epochs=1), pairs=pairs, folder=folder)
     assert "".join(capfd.readouterr()) == ""
-
-
-def test_a_loss_that_is_not_finite_ends_the_run(encoder: str, pairs: PairData, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Bottleneck, "_task_loss", lambda self, logits, labels: logits.sum() * math.nan)
-    with pytest.raises(FloatingPointError, match=r"the loss of step 1 is nan; a smaller lr may help"):
-        tune(settings(encoder, "none"), pairs=pairs)
 
 
 def test_facts_come_with_the_epochs(encoder: str, pairs: PairData) -> None:
@@ -318,7 +275,7 @@ def test_facts_come_with_the_epochs(encoder: str, pairs: PairData) -> None:
 def test_few_pairs_are_seen_in_more_epochs(encoder: str, pairs: PairData, least: int, epochs: int) -> None:
     told: list[int] = []
     tuned = tune(
-        settings(encoder, "none", least_steps=least), pairs=pairs, on_progress=lambda step, _: told.append(step)
+        settings(encoder, "plain", least_steps=least), pairs=pairs, on_progress=lambda step, _: told.append(step)
     )
     assert tuned.results["epochs"] == epochs
     assert (len(told), told[-1]) == (PER_EPOCH * epochs, 200), "hundredths of the two epochs that were asked for"
@@ -340,3 +297,55 @@ def test_a_table_goes_all_the_way(encoder: str, tmp_path: Path) -> None:
     tuned = tune(settings(encoder, epochs=1, test=True), data=path)
     assert 0 <= tuned.results["accuracy"] <= 1
     assert tuned.results["test"] is not None
+
+
+def test_without_a_term_there_is_the_same_network_and_noise(encoder: str, pairs: PairData) -> None:
+    none, vub = (BottleneckTrainer(settings(encoder, method, weight=0.0), pairs) for method in ("none", "vub"))
+    assert none.bottleneck.compression is None
+    assert dict(none.bottleneck.named_parameters()).keys() == dict(vub.bottleneck.named_parameters()).keys()
+    first, second = (tune(settings(encoder, method, weight=0.0), pairs=pairs) for method in ("none", "vub"))
+    assert first.curves["loss"] == second.curves["loss"]
+    assert first.curves["information_vub"] == second.curves["information_vub"]
+    assert same(first.model, second.model)
+
+
+def test_no_pair_both_chooses_and_judges(encoder: str, pairs: PairData) -> None:
+    assert pairs.separated(10, seed=0) is pairs, "there is a test with labels"
+    without = dataclasses.replace(pairs, test=None)
+    found = without.separated(10, seed=0)
+    assert found.test is without.validation
+    assert len(found.validation) == 10
+    assert found.validation.y.bincount().tolist() == [5, 5]
+    assert sorted(found.train.first + found.validation.first) == sorted(pairs.train.first)
+    run = BottleneckTrainer(settings(encoder, "plain", epochs=1), found)
+    run.train()
+    assert set(run.judge(run.rules[0])) == {"accuracy", "f1", "score", "calibration_error"}
+    with pytest.raises(ValueError, match="selection_size"):
+        BottleneckTrainer(settings(encoder, "plain", epochs=1), without).judge(run.rules[0])
+
+
+def test_single_texts_are_learned(encoder: str, single: PairData) -> None:
+    assert tune(settings(encoder, epochs=6, weight=1e-3), pairs=single).results["accuracy"] == 1.0
+
+
+def test_a_folder_of_other_settings_is_refused(encoder: str, pairs: PairData, folder: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        kill(patch, 6)
+        with pytest.raises(KeyboardInterrupt):
+            tune(settings(encoder), pairs=pairs, folder=folder)
+    with pytest.raises(ValueError, match="holds a checkpoint of other settings; choose another folder, or remove it"):
+        tune(settings(encoder, seed=1), pairs=pairs, folder=folder)
+    content = (folder / "checkpoint.pt").read_bytes()
+    assert not any(text.encode() in content for text in (*pairs.train.first, *(pairs.train.second or ())))
+
+
+def test_a_run_that_has_stopped_early_is_told_so_after_a_kill(
+    encoder: str, pairs: PairData, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted(monkeypatch, 0.5, 0.4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BottleneckTrainer, "finish", lambda self: (_ for _ in ()).throw(KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            tune(settings(encoder, epochs=5, patience=1), pairs=pairs, folder=folder)
+    tuned = tune(settings(encoder, epochs=5, patience=1), pairs=pairs, folder=folder)
+    assert (tuned.results["best_epoch"], tuned.results["epochs"]) == (1, 2)

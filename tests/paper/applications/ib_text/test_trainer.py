@@ -55,7 +55,7 @@ def tensors(made: Bottleneck) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in made.state_dict().items() if isinstance(value, Tensor)}
 
 
-@pytest.mark.parametrize("method", ["none", "vub", "knife", "mine"])
+@pytest.mark.parametrize("method", ["plain", "vub", "knife", "mine"])
 def test_it_trains_and_is_evaluated(encoder: str, pairs: PairData, tmp_path: Path, method: str) -> None:
     made = model(encoder, method)
     run = trainer(encoder, made, pairs, tmp_path)
@@ -91,7 +91,7 @@ def test_accumulated_batches_are_one_large_one(encoder: str, pairs: PairData, tm
     """Without noise, with plain descent: two batches of four move the weights as one of eight."""
     found = []
     for size, accumulate in ((8, 1), (4, 2)):
-        made = model(encoder, "none")
+        made = model(encoder, "plain")
         own: dict[str, Any] = {"per_device_train_batch_size": size, "gradient_accumulation_steps": accumulate}
         plain = {"optim": "sgd", "max_grad_norm": 0.0, "lr_scheduler_type": "constant", "max_steps": 3}
         trainer(encoder, made, pairs, tmp_path, **own, **plain).train()
@@ -99,7 +99,7 @@ def test_accumulated_batches_are_one_large_one(encoder: str, pairs: PairData, tm
     torch.testing.assert_close(*found)
 
 
-@pytest.mark.parametrize(("method", "layers"), [("knife", 1), ("mine", None), ("none", 1)])
+@pytest.mark.parametrize(("method", "layers"), [("knife", 1), ("mine", None), ("plain", 1)])
 def test_a_run_that_is_taken_up_again_ends_the_same(
     encoder: str, pairs: PairData, tmp_path: Path, method: str, layers: int | None
 ) -> None:

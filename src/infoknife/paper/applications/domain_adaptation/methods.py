@@ -1,14 +1,15 @@
-"""What keeps the features of the class free of the domain: nothing, an estimate of the information, an adversary."""
+"""What keeps the features of the class free of the domain: nothing, the information, an adversary, equal moments."""
 
 from abc import ABC, abstractmethod
 from typing import Any, final
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from infoknife import MutualInformation, Regularizer, mi
 from infoknife.paper.applications.domain_adaptation.settings import AdaptationSettings
-from infoknife.paper.applications.term import Term
+from infoknife.paper.applications.run import Term
 
 HIDDEN = 64  # of the adversary
 
@@ -46,8 +47,8 @@ class SourceOnly(DomainTerm):
     The domain encoder is trained alongside all the same, so that the time of a step is that of a term less.
     """
 
+    @override
     def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
-        """Return the term."""
         return z.new_zeros(())
 
 
@@ -55,7 +56,7 @@ class SourceOnly(DomainTerm):
 class Disentangled(DomainTerm):
     r"""The term $\lambda I(\Phi(X); \Phi^d(X))$ of ``eq:domaine``, by any estimator; its gradient reaches $\Phi$ alone.
 
-    Example:
+    Examples:
         >>> method, z = Disentangled(AdaptationSettings(channels=4)), torch.randn(64, 4, requires_grad=True)
         >>> method(z, torch.randn(64, 4), torch.arange(64) % 2, 1.0).requires_grad
         True
@@ -74,8 +75,8 @@ class Disentangled(DomainTerm):
             seed=settings.seed,
         )
 
+    @override
     def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
-        """Return the term."""
         assert z_domain is not None
         settings = self.settings
         z, z_domain = blurred(z, settings.noise), blurred(z_domain.detach(), settings.domain_noise)
@@ -83,8 +84,8 @@ class Disentangled(DomainTerm):
         term: Tensor = self.regularizer(z, z_domain)  # by the estimator as it was before these rows
         return learned * term if settings.ramp else term
 
+    @override
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
-        """Return what the optimiser is to move as well."""
         if self.regularizer.optimizer is not None:
             return []
         assert isinstance(self.regularizer.estimator, MutualInformation)
@@ -123,20 +124,41 @@ class GradientReversal(DomainTerm):
         super().__init__(settings)
         self.discriminator = nn.Sequential(nn.Linear(settings.channels, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 2))
 
+    @override
     def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
-        """Return the term."""
         weight = self.settings.weight * (learned if self.settings.ramp else 1.0)
         turned: Tensor = _Reversed.apply(z, weight)  # type: ignore[no-untyped-call]
         return nn.functional.cross_entropy(self.discriminator(turned), domain)
 
 
-OTHERS: dict[str, type[SourceOnly] | type[GradientReversal]] = {"source-only": SourceOnly, "dann": GradientReversal}
+@final
+class EqualMoments(DomainTerm):
+    r"""CORAL (Sun & Saenko, 2016): means and covariances of both domains' features are to be the same.
+
+    $\lambda \, (\overline{(\mu_S - \mu_T)^2} + \overline{(C_S - C_T)^2})$, means over all entries, as DomainBed has it.
+    """
+
+    needs_domain_features = False
+
+    @override
+    def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
+        source, target = z[domain == 0], z[domain == 1]
+        means = (source.mean(0) - target.mean(0)).square().mean()
+        covariances = (source.T.cov() - target.T.cov()).square().mean()
+        return self.settings.weight * (learned if self.settings.ramp else 1.0) * (means + covariances)
+
+
+OTHERS: dict[str, type[SourceOnly] | type[GradientReversal] | type[EqualMoments]] = {
+    "source-only": SourceOnly,
+    "dann": GradientReversal,
+    "coral": EqualMoments,
+}
 
 
 def domain_term(settings: AdaptationSettings) -> DomainTerm:
     """Make the term of a run.
 
-    Example:
+    Examples:
         >>> type(domain_term(AdaptationSettings(method="dann"))).__name__
         'GradientReversal'
     """

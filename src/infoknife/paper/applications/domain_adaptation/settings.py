@@ -6,8 +6,10 @@ from typing import Annotated, Any, ClassVar, Self
 
 from infoknife.paper.applications.run import SCHEDULES
 from infoknife.paper.applications.settings import Count, Fields, NotNegative, OpenShare, Rule, RunSettings
+from infoknife.paper.engine import methods
 
-METHODS = ("source-only", "knife", "club", "doe", "infonce", "mine", "nwj", "dann")
+METHODS = methods.names(methods.DOMAINS)
+RULES = ("target-validation", "source-validation", "prediction-entropy", "neighbourhood-density")
 HIDDEN = 64  # of the paper's MI networks
 
 CPU: dict[str, Any] = {
@@ -33,6 +35,7 @@ OWN: dict[str, dict[str, Any]] = {  # where others suit a method better, by vali
     "club": {"weight": 0.1},
     "doe": {"weight": 0.1},
     "dann": {"weight": 1.0},
+    "coral": {"weight": 1.0},
 }
 
 
@@ -43,8 +46,8 @@ class AdaptationSettings(RunSettings):
     Args:
         source: Name of the domain with labels.
         target: Name of the domain without.
-        method: ``"source-only"``, an estimator's name for ``mi``, or ``"dann"``, whose ``weight`` is that of the
-            reversed gradient.
+        method: ``"source-only"``, an estimator's name for ``mi``, ``"dann"``, whose ``weight`` is that of the reversed
+            gradient, or ``"coral"``.
         channels: Of the encoders, and the number of their features.
         sigma: Deviation of the noise that the encoders add after each down-sampling.
         dropout: Part of the numbers that they drop there.
@@ -55,15 +58,21 @@ class AdaptationSettings(RunSettings):
         noise: Gaussian noise on the class features that are measured, in units of each one's deviation.
         domain_noise: The same on the domain features.
         joint: Whether one optimiser moves encoders and estimator, as in the paper; else the estimator has its own.
+        select: ``"target-validation"``, the paper's rule; ``"source-validation"``; or without labels the least
+            ``"prediction-entropy"`` or the largest ``"neighbourhood-density"`` of the target's validation images.
         every: Steps between two evaluations on validation images, and between checkpoints.
 
-    Example:
+    Examples:
         >>> AdaptationSettings.preset("paper", "mnist", "mnistm", "knife").steps
         25000
     """
 
     APPLICATION: ClassVar[str] = "domain-adaptation"
-    CHOICES: ClassVar[Mapping[str, tuple[str, ...]]] = {"method": METHODS, "schedule": tuple(SCHEDULES)}
+    CHOICES: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "method": METHODS,
+        "schedule": tuple(SCHEDULES),
+        "select": RULES,
+    }
     PRESETS: ClassVar[Mapping[str, Fields]] = PRESETS
     METHOD_PRESETS: ClassVar[Mapping[str, Mapping[str, Fields]]] = {
         "paper": {name: {"estimator": options} for name, options in PAPER.items()},
@@ -84,6 +93,7 @@ class AdaptationSettings(RunSettings):
     domain_noise: NotNegative = 0.0
     joint: bool = False
     every: Count = 500
+    select: str = "target-validation"
 
     @property
     def title(self) -> str:

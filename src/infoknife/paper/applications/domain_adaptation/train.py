@@ -7,11 +7,19 @@ from typing import Any, final
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
+from typing_extensions import override
 
 from infoknife.paper.applications.domain_adaptation.data import Domain, Images
 from infoknife.paper.applications.domain_adaptation.methods import domain_term
-from infoknife.paper.applications.domain_adaptation.metrics import accuracy, confusion, principal_components
-from infoknife.paper.applications.domain_adaptation.model import Adapter
+from infoknife.paper.applications.domain_adaptation.model import (
+    Adapter,
+    accuracy,
+    confusion,
+    entropy_of_predictions,
+    logits,
+    neighbourhood_density,
+    principal_components,
+)
 from infoknife.paper.applications.domain_adaptation.settings import AdaptationSettings
 from infoknife.paper.applications.run import (
     SCHEDULES,
@@ -19,6 +27,7 @@ from infoknife.paper.applications.run import (
     OnProgress,
     Run,
     RunResult,
+    SelectionRule,
     read_model,
     seeded,
     write_state,
@@ -78,10 +87,23 @@ class AdaptationTrainer(Run):
     MODULES = ("model", "method", "optimizer")
     STATE = ("class_loss", "before")
     CURVES = ("step", "source_accuracy", "target_accuracy", "information")
+    RULES = (
+        SelectionRule("target-validation", "target_accuracy", 1, "labels of the target, though few: the paper's rule"),
+        SelectionRule("source-validation", "source_accuracy", 1, "labels of the source"),
+        SelectionRule("prediction-entropy", "prediction_entropy", -1, "no labels"),
+        SelectionRule("neighbourhood-density", "neighbourhood_density", 1, "no labels"),
+    )
 
-    def __init__(self, settings: AdaptationSettings, source: Domain, target: Domain, device: str = "cpu") -> None:
+    def __init__(
+        self,
+        settings: AdaptationSettings,
+        source: Domain,
+        target: Domain,
+        device: str = "cpu",
+        rules: tuple[SelectionRule, ...] = (),
+    ) -> None:
         data = f"{source.digest}-{target.digest}"
-        super().__init__(settings, data, steps=settings.steps, every=settings.every, device=device)
+        super().__init__(settings, data, steps=settings.steps, every=settings.every, device=device, rules=rules)
         self.settings, self.source, self.target = settings, source, target
         self.adapter = Adapter(settings.channels, len(source.classes), settings.sigma, settings.dropout).to(self.device)
         self.model = self.adapter
@@ -93,8 +115,8 @@ class AdaptationTrainer(Run):
         self.class_loss = math.log(len(source.classes))  # of one who knows nothing
         self.before = self._features()
 
+    @override
     def loss(self) -> Tensor:
-        """Return the loss of the next batch."""
         images, y = self._batch()
         model = self.adapter
         z = model.features(images)  # both domains in one batch share the statistics of BatchNorm
@@ -113,44 +135,51 @@ class AdaptationTrainer(Run):
         known = 1 - self.class_loss / math.log(len(self.source.classes))
         return min(1.0, max(0.0, (known - FIRST) / (1 - FIRST)))
 
+    @override
     def rate(self) -> float:
-        """Return the part of the learning rate that this step has."""
         return SCHEDULES[self.settings.schedule](self.step / self.settings.steps)
 
+    @override
     def evaluate(self) -> Facts:
-        """Judge the model on validation data."""
+        source, target = self.source.validation, self.target.validation
+        found = logits(self.adapter, target)
         return {
-            "source_accuracy": accuracy(self.adapter, self.source.validation),
-            "target_accuracy": accuracy(self.adapter, self.target.validation),
+            "source_accuracy": accuracy(logits(self.adapter, source), source.y),
+            "target_accuracy": accuracy(found, target.y),
+            "prediction_entropy": entropy_of_predictions(found),
+            "neighbourhood_density": neighbourhood_density(found),
             "information": self.method.information() or 0.0,
             **self.method.health(),
         }
 
-    def selection(self, facts: Facts) -> float:
-        """Return by what the model is chosen."""
-        return facts["target_accuracy"]
-
+    @override
     def finish(self) -> dict[str, Any]:
-        """Judge the model that was chosen, once."""
-        last = accuracy(self.adapter, self.target.test)
+        source, target = self.source.test, self.target.test
+        last = accuracy(logits(self.adapter, target), target.y)
         self.restore()
+        found = logits(self.adapter, target)
         results = {
-            "accuracy": accuracy(self.adapter, self.target.test),
+            "accuracy": accuracy(found, target.y),
             "last_accuracy": last,
             "best_step": self.best["step"],
-            "validation_accuracy": self.best["value"],
-            "source_accuracy": accuracy(self.adapter, self.source.test),
+            "validation_accuracy": self.best["facts"]["target_accuracy"],
+            "source_accuracy": accuracy(logits(self.adapter, source), source.y),
             "seconds_per_step": self.seconds / self.settings.steps,
             "classes": list(self.source.classes),
-            "confusion": confusion(self.adapter, self.target.test, len(self.source.classes)),
+            "confusion": confusion(found, target.y),
             "features": {"before": self.before, "after": self._features()},
         }
         if (information := self.method.information()) is not None:
             results |= {"information": information, "messages": self.method.messages()}
         return results
 
+    @override
+    def judge(self, rule: SelectionRule) -> dict[str, Any]:
+        self.restore(rule)
+        return {"accuracy": accuracy(logits(self.adapter, self.target.test), self.target.test.y)}
+
+    @override
     def save_model(self, folder: Path) -> None:
-        """Leave the model in a folder."""
         size = {"channels": self.settings.channels, "classes": len(self.source.classes)}
         write_state(folder / "model.pt", {**size, "model": self.model.state_dict()})
 

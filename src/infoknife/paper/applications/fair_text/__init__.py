@@ -3,7 +3,7 @@
 The loss is CE(Y) + lambda I(Z; S) (eq:all_loss), or CE(Y) with I(Z; S) kept below a limit.
 """
 
-from infoknife.paper.applications.fair_text.corpus import CORPORA, Corpus, CorpusColumns, Texts, load_corpus
+from infoknife.paper.applications.fair_text.data import CORPORA, Corpus, CorpusColumns, Texts, load_corpus, synthetic
 from infoknife.paper.applications.fair_text.model import TextClassifier
 from infoknife.paper.applications.fair_text.settings import METHODS, PRESETS, FairTextSettings
 from infoknife.paper.applications.fair_text.train import check_corpus, corpus_of, learn, load_model
@@ -22,4 +22,5 @@ __all__ = [
     "learn",
     "load_corpus",
     "load_model",
+    "synthetic",
 ]

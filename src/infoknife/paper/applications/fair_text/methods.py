@@ -1,13 +1,14 @@
-"""What keeps the features free of the private attribute: nothing, or an estimate of their information."""
+"""What keeps the features free of the private attribute while they are learned: nothing, or their information."""
 
 from abc import ABC, abstractmethod
 from typing import final
 
 from torch import Tensor
+from typing_extensions import override
 
 from infoknife import Regularizer, annealed, mi
 from infoknife.paper.applications.fair_text.settings import FairTextSettings
-from infoknife.paper.applications.term import Term
+from infoknife.paper.applications.run import Term
 
 START = 0.1  # of the weight, where the multiplier of a limit begins: a limit that is not kept yet counts eleven times
 
@@ -26,10 +27,10 @@ class PrivacyTerm(Term, ABC):
 
 @final
 class Unprotected(PrivacyTerm):
-    """No term: what an encoder leaks that nobody keeps from it."""
+    """No term: what an encoder leaks that nobody keeps from it, or that LEACE erases once it is trained."""
 
+    @override
     def forward(self, z: Tensor, s: Tensor) -> Tensor:
-        """Return zero."""
         return z.new_zeros(())
 
 
@@ -61,17 +62,17 @@ class Hidden(PrivacyTerm):
             seed=settings.seed,
         )
 
+    @override
     def forward(self, z: Tensor, s: Tensor) -> Tensor:
-        """Let the estimator learn, and return the term."""
         self.regularizer.step(z, s)
         term: Tensor = self.regularizer(z, s)
         return term
 
+    @override
     def measure(self, z: Tensor, s: Tensor) -> float | None:
-        """Return the estimate for rows z and s."""
         return self.regularizer.measure(z, s)
 
 
 def privacy_term(settings: FairTextSettings, classes: int) -> PrivacyTerm:
     """Make the term of a run, for so many private classes."""
-    return Unprotected() if settings.method == "none" else Hidden(settings, classes)
+    return Unprotected() if settings.method in ("none", "leace") else Hidden(settings, classes)

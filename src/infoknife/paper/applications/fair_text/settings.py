@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from infoknife.paper.applications.fair_text.corpus import CORPORA, CorpusColumns
+from infoknife.paper.applications.fair_text.data import CORPORA, CorpusColumns
 from infoknife.paper.applications.run import SCHEDULES
 from infoknife.paper.applications.settings import Count, Fields, Natural, NotNegative, OpenShare, Positive, RunSettings
+from infoknife.paper.engine import methods
 
-METHODS = ("none", "knife", "club", "infonce", "nwj", "doe", "mine", "adv")
+METHODS = methods.names(methods.FAIR)
+RULES = ("last", "lowest-information", "label-minus-probe")
 
 CPU: dict[str, Any] = {
     **{"encoder": "bag", "embedding": 384, "features": 64, "hidden": 128, "word_dropout": 0.5, "noise": 0.2},
@@ -28,7 +30,8 @@ class FairTextSettings(RunSettings):
     r"""What ``RunSettings`` has, and:
 
     Args:
-        method: ``"none"``, or an estimator's name for ``mi``; ``"adv"`` is the adversary.
+        method: ``"none"``, or an estimator's name for ``mi``; ``"adv"`` is the adversary, ``"leace"`` erases what is
+            linear from the trained features and fits the head anew.
         corpus: ``"synthetic"``, one of ``CORPORA``, or ``"own"`` with the names of your columns.
         label: With ``"own"``: the column Y to learn.
         private: With ``"own"``: the column S to hide.
@@ -53,10 +56,11 @@ class FairTextSettings(RunSettings):
         at_most: Nats that I(Z; S) may have, instead of a weight: a multiplier sees to it.
         ramp: Part of the training over which $\lambda$ rises from zero.
         clean: Whether the information is that of features without dropout, as they are used later.
-        select: The model that is kept: the ``"last"``, or that of ``"lowest-information"`` on validation texts.
+        select: The model that is kept: the ``"last"``, that of ``"lowest-information"`` on validation texts, or the
+            last with what ``"label-minus-probe"`` says of it, see ``FairTextTrainer.RULES``.
         every: Steps between two evaluations on validation texts, and between checkpoints.
 
-    Example:
+    Examples:
         >>> FairTextSettings.preset("paper", "dial-sentiment", "knife").steps
         30000
     """
@@ -67,7 +71,7 @@ class FairTextSettings(RunSettings):
         "corpus": ("synthetic", *CORPORA, "own"),
         "encoder": ("gru", "bag", "minilm"),
         "schedule": tuple(SCHEDULES),
-        "select": ("last", "lowest-information"),
+        "select": RULES,
     }
     PRESETS: ClassVar[Mapping[str, Fields]] = PRESETS
     METHOD_PRESETS: ClassVar[Mapping[str, Mapping[str, Fields]]] = {
@@ -102,7 +106,6 @@ class FairTextSettings(RunSettings):
     at_most: NotNegative | None = None
     ramp: OpenShare = 0.0
     clean: bool = False
-    select: str = "last"
     every: Count = 500
 
     def __post_init__(self) -> None:

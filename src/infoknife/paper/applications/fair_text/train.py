@@ -9,26 +9,30 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from typing_extensions import override
 
 from infoknife import Audit, audit
 from infoknife.atomic import written_whole
-from infoknife.paper.applications.fair_text.corpus import Corpus, Texts, load_corpus
+from infoknife.paper.applications.fair_text.data import Corpus, Texts, load_corpus, synthetic
 from infoknife.paper.applications.fair_text.methods import privacy_term
-from infoknife.paper.applications.fair_text.model import TextClassifier, encoded, quiet
+from infoknife.paper.applications.fair_text.model import TextClassifier, encoded, erase_private
 from infoknife.paper.applications.fair_text.settings import FairTextSettings
-from infoknife.paper.applications.fair_text.synthetic import synthetic
+from infoknife.paper.applications.pretrained import library
 from infoknife.paper.applications.run import (
     SCHEDULES,
     Facts,
     OnProgress,
     Run,
     RunResult,
+    SelectionRule,
+    evaluating,
     read_model,
     seeded,
     write_state,
 )
 
 MOST, FOLDS = 4000, 5  # held-out texts that are audited, and folds of the audit
+TREES = 50  # of the probe that a rule of selection asks
 
 
 def corpus_of(settings: FairTextSettings, data: Path | str | None = None) -> Corpus:
@@ -110,9 +114,21 @@ class FairTextTrainer(Run):
     MODULES = ("model", "kept", "method", "optimizer")
     STATE = ("order",)
     CURVES = ("step", "main_accuracy", "information")
+    RULES = (
+        SelectionRule("last", "step", 1, "nothing"),
+        SelectionRule("lowest-information", "held_out_information", -1, "private classes"),
+        SelectionRule("label-minus-probe", "margin", 1, "labels and private classes"),
+    )
 
-    def __init__(self, settings: FairTextSettings, corpus: Corpus, device: str = "cpu") -> None:
-        super().__init__(settings, corpus.digest, steps=settings.steps, every=settings.every, device=device)
+    def __init__(
+        self,
+        settings: FairTextSettings,
+        corpus: Corpus,
+        device: str = "cpu",
+        rules: tuple[SelectionRule, ...] = (),
+    ) -> None:
+        how: dict[str, Any] = {"steps": settings.steps, "every": settings.every, "device": device, "rules": rules}
+        super().__init__(settings, corpus.digest, **how)
         self.settings, self.corpus = settings, corpus
         self.classifier = TextClassifier.of(corpus.train.texts, settings, len(corpus.labels)).to(self.device)
         self.model = self.classifier
@@ -125,57 +141,58 @@ class FairTextTrainer(Run):
         self.rates = [settings.lr]
         self.order = torch.empty(0, dtype=torch.int64)
 
+    @override
     def loss(self) -> Tensor:
-        """Return the loss of the next batch."""
         rows = self._batch()
         texts, model = self.rows["train"][rows], self.classifier
         z = model.noisy(texts)
         loss = cross_entropy(model.head(z), self.y[rows])
-        if self.settings.clean and self.settings.method != "none":
-            with quiet(model.encoder):
+        if self.settings.clean and self.settings.method not in ("none", "leace"):
+            with evaluating(model.encoder):
                 z = model.noisy(texts)
         term: Tensor = self.method(z, self.s[rows])
         return loss + term
 
+    @override
     def update(self) -> None:
-        """Let the optimiser take a step, and the average follow."""
         super().update()
         if isinstance(self.kept, AveragedModel):
             self.kept.update_parameters(self.model)
 
+    @override
     def rate(self) -> float:
-        """Return the part of the learning rate that this step has."""
         settings = self.settings
         warm = min(1.0, self.step / settings.warm_up) if settings.warm_up else 1.0
         return warm * SCHEDULES[settings.schedule](self.step / settings.steps)
 
+    @override
     def judged(self) -> TextClassifier:
-        """Return the running average, where there is one."""
         model = self.kept.module if isinstance(self.kept, AveragedModel) else self.kept
         assert isinstance(model, TextClassifier)
         return model
 
+    @override
     def evaluate(self) -> Facts:
-        """Judge the model on validation texts."""
-        model, part = self.judged(), self.corpus.validation
+        model, part, last = self.judged(), self.corpus.validation, self.step == self.steps
+        if last and self.settings.method == "leace":
+            erase_private(model, self.rows["train"], self.y, self.s)
         z = encoded(model, self.rows["validation"])
-        measured = self.method.measure(z, part.s.to(self.device))
-        self.measured = math.inf if measured is not None and not math.isfinite(measured) else measured
-        return {
+        facts = {
             "main_accuracy": accuracy(model, z, part.y.to(self.device)),
             "information": self.method.information() or 0.0,
             **self.method.health(),
         }
+        measured = self.method.measure(z, part.s.to(self.device))
+        if measured is not None and (last or self.step > self.settings.warm_up):
+            facts["held_out_information"] = measured if math.isfinite(measured) else math.inf
+        if last and any(rule.fact == "margin" for rule in self.rules):
+            seen = encoded(model, self.rows["train"], seed=1).cpu()
+            facts["probe_accuracy"] = attacked(seen, self.corpus.train.s, z.cpu(), part.s)
+            facts["margin"] = facts["main_accuracy"] - facts["probe_accuracy"]
+        return facts
 
-    def selection(self, facts: Facts) -> float | None:
-        """Return the step, so that the last is kept, or how low the information of validation texts is."""
-        if self.settings.select == "last" or self.measured is None:
-            return float(self.step)
-        settled = self.step > self.settings.warm_up or self.step == self.steps
-        return -self.measured if settled else None
-
+    @override
     def finish(self) -> dict[str, Any]:
-        """Judge the chosen model on test texts, and audit what its features tell."""
         self.restore()
         model, (validation, test) = self.judged(), (self.corpus.validation, self.corpus.test)
         z, z_test = (encoded(model, self.rows[name], seed).cpu() for seed, name in enumerate(("validation", "test")))
@@ -189,6 +206,7 @@ class FairTextTrainer(Run):
             "main_accuracy": accuracy(model.cpu(), z_test, test.y),
             "majority": (counts.max() / counts.sum()).item(),
             "validation_accuracy": accuracy(model, z, validation.y),
+            **group_gaps(predicted(model, z_test), test.y, test.s),
             **_leak(self.audit, min(MOST, len(z) + len(z_test))),
             "truth": self.corpus.information,
             "best_step": self.best["step"],
@@ -202,8 +220,17 @@ class FairTextTrainer(Run):
             results["information"] = information
         return results
 
+    @override
+    def judge(self, rule: SelectionRule) -> dict[str, Any]:
+        self.restore(rule)
+        model, test = self.judged(), self.corpus.test
+        z = encoded(model, self.rows["test"], seed=1).cpu()
+        found = _audited(z, test.s, self.corpus, self.settings.seed)
+        gaps = group_gaps(predicted(model, z), test.y, test.s)
+        return {"main_accuracy": accuracy(model, z, test.y), **gaps, **_leak(found, min(MOST, len(z)))}
+
+    @override
     def save_model(self, folder: Path) -> None:
-        """Leave the model, the audit's page, and the features for whoever wants to look at them; no text."""
         model = self.judged()
         about = {
             "words": model.encoder.words,
@@ -230,10 +257,56 @@ class FairTextTrainer(Run):
 
 
 @torch.no_grad()
+def predicted(model: TextClassifier, z: Tensor) -> Tensor:
+    """Return the labels (N,) that the head finds in features z (N, d)."""
+    with evaluating(model):
+        return model.head(z).argmax(1)
+
+
 def accuracy(model: TextClassifier, z: Tensor, y: Tensor) -> float:
     """Return the part of features z (N, d) whose label y (N,) the head finds."""
-    with quiet(model):
-        return (model.head(z).argmax(1) == y).double().mean().item()
+    return (predicted(model, z) == y).double().mean().item()
+
+
+def group_gaps(found: Tensor, y: Tensor, s: Tensor) -> dict[str, float]:
+    r"""Return how differently groups are treated: the largest difference between two of them, over all labels c.
+
+    ``parity_gap`` is that of $P(\hat y = c \mid s)$ (demographic parity), ``true_positive_gap`` that of
+    $P(\hat y = c \mid y = c, s)$ (equal opportunity), where a group has such rows.
+
+    Args:
+        found: Predicted labels (N,).
+        y: Labels (N,).
+        s: Groups (N,).
+
+    Examples:
+        >>> group_gaps(torch.tensor([1, 1, 0, 1]), torch.tensor([1, 1, 1, 1]), torch.tensor([0, 0, 1, 1]))
+        {'parity_gap': 0.5, 'true_positive_gap': 0.5}
+    """
+    gaps = {"parity_gap": 0.0, "true_positive_gap": 0.0}
+    groups = s.unique().tolist()
+    for label in y.unique().tolist():
+        for name, inside in (("parity_gap", torch.ones_like(y, dtype=torch.bool)), ("true_positive_gap", y == label)):
+            rows = [inside & (s == group) for group in groups]
+            rates = [(found[mask] == label).double().mean().item() for mask in rows if mask.any()]
+            gaps[name] = max(gaps[name], max(rates) - min(rates))
+    return gaps
+
+
+def attacked(z: Tensor, s: Tensor, z_new: Tensor, s_new: Tensor) -> float:
+    """Return the balanced accuracy of the stronger of two probes, linear and boosted trees, on rows of their own.
+
+    Args:
+        z: Features (N, d) that they learn from.
+        s: Private classes (N,).
+        z_new: Features (M, d) that they are judged on.
+        s_new: Their private classes (M,).
+    """
+    ensemble, linear = library("sklearn.ensemble", "fair-text"), library("sklearn.linear_model", "fair-text")
+    score = library("sklearn.metrics").balanced_accuracy_score
+    trees = ensemble.HistGradientBoostingClassifier(max_iter=TREES, class_weight="balanced", random_state=0)
+    probes = (linear.LogisticRegression(max_iter=200, class_weight="balanced"), trees)
+    return max(float(score(s_new, probe.fit(z.numpy(), s).predict(z_new.numpy()))) for probe in probes)
 
 
 def _average(model: TextClassifier, momentum: float) -> TextClassifier | AveragedModel:

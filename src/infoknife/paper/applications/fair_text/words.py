@@ -34,7 +34,7 @@ TOKEN = re.compile(
 def tokens(text: str) -> Iterator[str]:
     """Yield the words, emoticons and marks of a text, in lower case.
 
-    Example:
+    Examples:
         >>> list(tokens("Don't stop!!! #fun :-) sooo good"))
         ["don't", 'stop', '!!!', '#fun', ':-)', 'sooo', 'good']
     """
@@ -44,7 +44,7 @@ def tokens(text: str) -> Iterator[str]:
 def without(text: str, gone: frozenset[str]) -> str:
     """Put a space in the place of some tokens, given in lower case, wherever they are whole tokens of the text.
 
-    Example:
+    Examples:
         >>> without("RT so #rt", frozenset({"rt"}))
         '  so #rt'
     """
@@ -59,7 +59,7 @@ def without(text: str, gone: frozenset[str]) -> str:
 def pieces(text: str) -> Iterator[str]:
     """Yield the words of a text, its pairs of neighbours, and the runs of 2 to 5 letters in each word.
 
-    Example:
+    Examples:
         >>> list(pieces("so ok"))
         ['so', 'ok', 'so ok', '~<s', '~so', '~o>', '~<so', '~so>', '~<o', '~ok', '~k>', '~<ok', '~ok>']
     """
@@ -76,7 +76,7 @@ def pieces(text: str) -> Iterator[str]:
 def frequent_words(texts: Sequence[str], size: int = 10_000, least: int = 2) -> list[str]:
     """Return the words that occur ``least`` times or more, the most frequent first, at most ``size``.
 
-    Example:
+    Examples:
         >>> frequent_words(["so good", "so bad", "so so good"])
         ['so', 'good']
     """
@@ -93,7 +93,7 @@ def word_codes(words: Sequence[str], texts: Sequence[str]) -> Tensor:
 
     Code 0 fills up rows, 1 is a word that is not known, 2 stands for a text without any word; then come the words.
 
-    Example:
+    Examples:
         >>> word_codes(["so", "good"], ["Good grief", "", "so"])
         tensor([[4, 1],
                 [2, 0],
@@ -137,7 +137,7 @@ class Bags:
 def bags(known: Sequence[str], texts: Sequence[str]) -> Bags:
     """Turn texts into bags of their pieces; what is not known is left out, and code 0 is a text that has none.
 
-    Example:
+    Examples:
         >>> bags(["so", "~so"], ["so", "none"]).counts
         tensor([2, 1])
     """

@@ -13,9 +13,9 @@ from infoknife.paper.applications.settings import digest
 from infoknife.paper.applications.texts import (
     SPLITS,
     Classes,
-    Request,
+    Roles,
     TextTable,
-    check_names,
+    check_roles,
     coded,
     drawn,
     listed,
@@ -36,7 +36,7 @@ class Pairs:
         second: N texts that go with them, or None.
         y: Codes of the class, int64 (N,), or values, float32 (N,).
 
-    Example:
+    Examples:
         >>> Pairs(("so", "no"), None, torch.tensor([0, 1]))
         Pairs(2 rows)
     """
@@ -105,22 +105,41 @@ class PairData:
             train_size: Rows to keep, two a class at least.
             seed: Of the rows; the same seed gives the same ones.
 
-        Example:
+        Examples:
             >>> train = Pairs(("a", "b", "c", "d", "e", "f"), None, torch.tensor([0, 0, 0, 0, 1, 1]))
             >>> PairData("tiny", train, train, None, ("no", "yes"), ("accuracy",)).cut(4, seed=0).train.y
             tensor([0, 0, 0, 1])
         """
-        train_size, rows = check_count("train_size", train_size), len(self.train)
+        kept = self._drawn("train_size", train_size, seed)
+        note = f"cut train to {train_size} of {len(self.train)} rows, seed {seed}"
+        return replace(self, train=self.train.take(kept), notes=(*self.notes, note))
+
+    def separated(self, size: int, seed: int) -> "PairData":
+        """Let no pair choose and judge: where test has no labels, a part of train chooses and validation is the test.
+
+        Args:
+            size: Rows of train that choose, with the classes in proportion.
+            seed: Of the rows.
+        """
+        if self.test is not None:
+            return self
+        choosing = self._drawn("selection_size", size, seed)
+        left = torch.ones(len(self.train), dtype=torch.bool).index_fill(0, choosing, False)
+        note = f"{size} of {len(self.train)} rows of train choose, seed {seed}; validation is the test"
+        rest, chosen = self.train.take(left.nonzero().flatten()), self.train.take(choosing)
+        return replace(self, train=rest, validation=chosen, test=self.validation, notes=(*self.notes, note))
+
+    def _drawn(self, name: str, size: int, seed: int) -> Tensor:
+        """Draw so many rows of train, with the classes in proportion and one row of each at least."""
+        size, rows = check_count(name, size), len(self.train)
         least = 2 * len(self.labels or ("all",))
-        if not least <= train_size <= rows:
+        if not least <= size <= rows:
             raise ValueError(
-                f"train_size is {train_size}; expected at least {least}, two a class, and at most {rows}, the rows of "
+                f"{name} is {size}; expected at least {least}, two a class, and at most {rows}, the rows of "
                 f"{self.name}'s train"
             )
         groups = torch.zeros(rows, dtype=torch.int64) if self.labels is None else self.train.y
-        kept = drawn(groups, _shares(groups.bincount(), train_size), check_whole("seed", seed))
-        note = f"cut train to {train_size} of {rows} rows, seed {seed}"
-        return replace(self, train=self.train.take(kept), notes=(*self.notes, note))
+        return drawn(groups, _shares(groups.bincount(), size), check_whole("seed", seed))
 
 
 @dataclass(frozen=True)
@@ -134,9 +153,9 @@ class PairColumns:
         split: The column that says train, validation or test. A table may be without it.
         regression: Whether Y is a value, not a class.
 
-    Example:
-        >>> PairColumns("mood", first="tweet", second=None).request.needed
-        {'first': 'tweet', 'label': 'mood'}
+    Examples:
+        >>> PairColumns("mood", first="tweet", second=None).roles
+        {'first': 'tweet', 'label': 'mood', 'split': 'split'}
     """
 
     label: str
@@ -146,18 +165,13 @@ class PairColumns:
     regression: bool = False
 
     def __post_init__(self) -> None:
-        check_names({"label": self.label} | self._texts | {"split": self.split})
+        check_roles(self.roles)
 
     @property
-    def request(self) -> Request:
-        """What is asked of a table: the split may be missing if it goes by its default name."""
-        columns = self._texts | {"label": self.label, "split": self.split}
-        said = "the text and the label" if self.second is None else "the two texts and the label"
-        return Request(columns, said, tuple(self._texts), ("split",) if self.split == PairColumns.split else ())
-
-    @property
-    def _texts(self) -> dict[str, str]:
-        return {"first": self.first} | ({} if self.second is None else {"second": self.second})
+    def roles(self) -> Roles:
+        """What each column is."""
+        second = {} if self.second is None else {"second": self.second}
+        return {"first": self.first, **second, "label": self.label, "split": self.split}
 
 
 CORRELATIONS = ("pearson", "spearman")
@@ -187,12 +201,9 @@ class TextTask:
         return cls(columns, CORRELATIONS if columns.regression else ("accuracy", "f1"))
 
     @property
-    def request(self) -> Request:
-        """What is asked of a table. In one of GLUE a column ``task``, where it is there, tells its rows from others."""
-        asked = self.columns.request
-        if not self.glue:
-            return asked
-        return replace(asked, columns={**asked.columns, "task": "task"}, optional=(*asked.optional, "task"))
+    def roles(self) -> Roles:
+        """What each column is. In a table of GLUE a column ``task``, where it is there, tells its rows from others."""
+        return {**self.columns.roles, "task": "task"} if self.glue else self.columns.roles
 
 
 # A file says 0 and 1. The hub numbers the classes of RTE the other way round, but it has their names.
@@ -207,7 +218,7 @@ TASKS = {
 def task_key(name: str) -> str:
     """Return a task's name as ``TASKS`` has it; capitals and hyphens do not matter.
 
-    Example:
+    Examples:
         >>> task_key(" STS-B")
         'stsb'
     """
@@ -230,7 +241,7 @@ def load_pairs(
         hub: Instead, a repository of the Hugging Face hub; see ``texts.read_hub``. ``"nyu-mll/glue"`` has all tasks.
         seed: Of the rows that are held out.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "tiny.csv"
         >>> _ = path.write_text("split,mood,text\ntrain,good,so\ntrain,bad,no\ndev,good,oh\n")
@@ -242,7 +253,7 @@ def load_pairs(
     if isinstance(task, str) and task_key(task) not in TASKS:
         raise ValueError(f"task is {task!r}; expected one of {', '.join(TASKS)}, or 'own' with your columns")
     chosen = TASKS[task_key(task)] if isinstance(task, str) else TextTask.own(task)
-    table = read_source(chosen.request, data, f"{GLUE}:{chosen.glue}" if chosen.glue and hub == GLUE else hub)
+    table = read_source(chosen.roles, data, f"{GLUE}:{chosen.glue}" if chosen.glue and hub == GLUE else hub)
     name = chosen.glue or (Path(table.name).name if hub is None else table.name)
     table = _labelled(_of_task(table, chosen), chosen)
     texts = [table.cells[role] for role in ("first", "second") if role in table.cells]

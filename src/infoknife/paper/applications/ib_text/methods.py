@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, final
 from torch import Tensor
 
 from infoknife import Regularizer, mi
-from infoknife.paper.applications.term import Term
+from infoknife.paper.applications.run import Term
 
 CLOSED = ("vub", "knife", "doe")  # estimators that know the posterior's entropy; the others see pairs (z, features)
 
@@ -32,7 +32,7 @@ class Compression(Term):
         options: Of ``mi``.
         seed: Of the estimator's start.
 
-    Example:
+    Examples:
         >>> import torch
         >>> compression = Compression("vub", 1, 4)
         >>> posterior = torch.tensor([[1.0, 0.0], [-1.0, 0.0]], requires_grad=True)  # means, then log-variances

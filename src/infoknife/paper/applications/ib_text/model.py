@@ -1,22 +1,178 @@
-"""The bottleneck over a pretrained encoder, as a model of Hugging Face's kind."""
+"""The bottleneck over a pretrained encoder, as a model of Hugging Face's kind: texts as tokens, layers, the network.
+
+The lower layers of an encoder may stay as they are: their states are computed once, and given to the upper ones.
+"""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Any, NamedTuple, Self, final
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, layer_norm, mse_loss
+from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
 from transformers.utils.generic import ModelOutput
 
-from infoknife.paper.applications.ib_text.layers import freeze, upper_only
+from infoknife.paper.applications.ib_text.data import Pairs
 from infoknife.paper.applications.ib_text.methods import Compression
 from infoknife.paper.applications.pretrained import encoder_of, located
+from infoknife.paper.applications.run import evaluating
 
+BLOCK = 64  # rows that are read at once
+SORTED = 8  # batches that are cut from rows sorted by length
+TOLERANCE = 1e-4  # of states that must be the same
 LOWEST, HIGHEST = -12.0, 4.0  # of the log-variances
+
+
+# texts as tokens
+
+
+class TokenRows(NamedTuple):
+    """Pairs of texts, ready for the model."""
+
+    columns: dict[str, list[Tensor]]  # by the names that the model takes, a tensor (L, ...) for each pair
+    y: Tensor  # their labels
+    truncated: int  # pairs that were longer than the model takes
+
+    @property
+    def lengths(self) -> Tensor:
+        """Tokens of each pair, (N,)."""
+        return torch.tensor([len(tokens) for tokens in next(iter(self.columns.values()))])
+
+    def batch(self, rows: Tensor, device: torch.device) -> dict[str, Tensor]:
+        """Return some rows, filled up to the length of the longest, with their mask."""
+        chosen = {name: [column[row] for row in rows.tolist()] for name, column in self.columns.items()}
+        filled = {name: pad_sequence(column, batch_first=True).to(device) for name, column in chosen.items()}
+        lengths = torch.tensor([len(tokens) for tokens in next(iter(chosen.values()))], device=device)
+        width = next(iter(filled.values())).shape[1]
+        return filled | {"attention_mask": (torch.arange(width, device=device) < lengths[:, None]).long()}
+
+
+def read(pairs: Pairs, tokenizer: Any, length: int) -> TokenRows:
+    """Turn texts into tokens, at most ``length`` of a pair; what is longer is cut, and counted."""
+    texts = (list(pairs.first), *(() if pairs.second is None else (list(pairs.second),)))
+    whole = tokenizer(*texts, add_special_tokens=True, truncation=False, verbose=False)["input_ids"]
+    found = tokenizer(*texts, truncation=True, max_length=length)
+    columns = {
+        name: [torch.tensor(row) for row in found[name]] for name in ("input_ids", "token_type_ids") if name in found
+    }
+    columns["segments"] = [_segments(found.sequence_ids(row)) for row in range(len(pairs))]
+    return TokenRows(columns, pairs.y, sum(len(row) > length for row in whole))
+
+
+@torch.no_grad()
+def remembered(rows: TokenRows, encoder: Any, layers: int, device: torch.device) -> TokenRows:
+    """Put in place of the tokens what the lower layers, which do not learn, make of them."""
+    states: list[Tensor] = [torch.empty(0)] * len(rows.y)
+    lengths = rows.lengths
+    with evaluating(encoder):
+        for part in lengths.argsort().split(BLOCK):
+            batch = rows.batch(part, device)
+            del batch["segments"]
+            found = lower_states(encoder, layers, **batch).cpu()
+            for row, own in zip(part.tolist(), found, strict=True):
+                states[row] = own[: int(lengths[row])].clone()
+    return rows._replace(columns={"states": states, "segments": rows.columns["segments"]})
+
+
+def batches(lengths: Tensor, size: int, generator: torch.Generator) -> Iterator[Tensor]:
+    """Cut rows of so many tokens (N,) into random batches of like length, in random order; the last may be smaller."""
+    order = torch.randperm(len(lengths), generator=generator)
+    blocks = [block[lengths[block].argsort(stable=True)] for block in order.split(SORTED * size)]
+    parts = [part for block in blocks for part in block.split(size)]
+    for i in torch.randperm(len(parts), generator=generator).tolist():
+        yield parts[i]
+
+
+def _segments(texts: list[int | None]) -> Tensor:
+    """Which text a token belongs to: 0, 1, or -1 for neither."""
+    return torch.tensor([-1 if text is None else text for text in texts])
+
+
+# layers that stay as they are
+
+
+class PassThrough(nn.Module):
+    """In place of the embeddings: returns what is given."""
+
+    def forward(self, codes: Any = None, inputs_embeds: Tensor | None = None, *_: Any, **__: Any) -> Tensor:
+        """Return ``inputs_embeds``, by name or as the second argument."""
+        assert inputs_embeds is not None
+        return inputs_embeds
+
+
+def freeze(encoder: nn.Module, layers: int) -> None:
+    """Let the embeddings and all but the uppermost layers of an encoder of Hugging Face's kind stay as they are."""
+    holder, name = _list_of_layers(encoder)
+    whole = getattr(holder, name)
+    if layers > len(whole):
+        raise ValueError(f"layers is {layers}; expected at most {len(whole)}, as many as the encoder has")
+    encoder.requires_grad_(False)
+    for layer in whole[len(whole) - layers :]:
+        layer.requires_grad_(True)
+
+
+@contextmanager
+def upper_only(encoder: nn.Module, layers: int) -> Iterator[None]:
+    """Let the encoder be its uppermost layers alone, which take ``inputs_embeds``, inside."""
+    holder, name = _list_of_layers(encoder)
+    whole, embeddings = getattr(holder, name), encoder.embeddings
+    setattr(holder, name, whole[len(whole) - layers :])
+    encoder.embeddings = PassThrough()
+    try:
+        yield
+    finally:
+        setattr(holder, name, whole)
+        encoder.embeddings = embeddings
+
+
+@torch.no_grad()
+def lower_states(encoder: nn.Module, layers: int, **inputs: Tensor) -> Tensor:
+    """Return the states (N, L, H) that the uppermost layers take."""
+    holder, name = _list_of_layers(encoder)
+    whole = getattr(holder, name)
+    setattr(holder, name, whole[: len(whole) - layers])
+    try:
+        states: Tensor = encoder(**inputs).last_hidden_state
+        return states
+    finally:
+        setattr(holder, name, whole)
+
+
+@torch.no_grad()
+def splits(encoder: nn.Module, layers: int) -> bool:
+    """Whether the lower states and the upper layers give what the whole encoder gives: it is tried."""
+    device = next(encoder.parameters()).device
+    inputs = {"input_ids": torch.tensor([[1, 2, 3]]), "attention_mask": torch.tensor([[1, 1, 0]])}
+    inputs = {key: value.to(device) for key, value in inputs.items()}
+    with evaluating(encoder):
+        try:
+            states = lower_states(encoder, layers, **inputs)
+            with upper_only(encoder, layers):
+                found = encoder(inputs_embeds=states, attention_mask=inputs["attention_mask"]).last_hidden_state
+            return torch.allclose(found[:, :2], encoder(**inputs).last_hidden_state[:, :2], atol=TOLERANCE)
+        except (AssertionError, AttributeError, RuntimeError, TypeError, ValueError):  # it has no such parts
+            return False
+
+
+def _list_of_layers(encoder: nn.Module) -> tuple[nn.Module, str]:
+    """The module that holds the list of layers, and its name there."""
+    count = getattr(encoder.config, "num_hidden_layers", None)
+    for path, module in encoder.named_modules():
+        if isinstance(module, nn.ModuleList) and len(module) == count:
+            parent, _, name = path.rpartition(".")
+            return encoder.get_submodule(parent), name
+    raise ValueError(
+        f"layers is set, but {type(encoder).__name__} has no list of {count} layers; leave layers out, so that the "
+        "whole encoder learns"
+    )
+
+
+# the network
 
 
 @final
@@ -25,7 +181,8 @@ class BottleneckConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
 
     Args:
         encoder: The configuration of the encoder.
-        method: ``"none"``, or what ``Compression`` knows.
+        method: ``"plain"``: a head on the features; ``"none"``: a bottleneck without the term; or what ``Compression``
+            knows.
         bottleneck: Dimension K of z.
         samples: Of the posterior for each text, in training.
         noise: Standard deviation of the posterior before training.
@@ -97,7 +254,8 @@ class Bottleneck(PreTrainedModel):
 
     In training the loss is ``eq:bottleneck``: the head's cross-entropy or squared error over samples of z, which bounds
     $-I(Z; Y)$, plus $\lambda\, I(Z; X)$ by ``method``, plus the estimator's own loss, so that one optimiser moves all
-    (joint update). In evaluation z is its mean. With ``method="none"`` the head sees the encoder's features.
+    (joint update). In evaluation z is its mean. With ``method="none"`` there is no term, and with ``method="plain"`` no
+    bottleneck either: the head sees the encoder's features.
 
     Mean and variance are networks of widths $(3 H + K) / 4$ and $(H + K) / 2$ for an encoder of width H
     (``tab:architecture_vibert``).
@@ -115,10 +273,11 @@ class Bottleneck(PreTrainedModel):
         self._prepare()
         H, K = int(self.encoder.config.hidden_size), config.bottleneck
         F = 3 * H if config.pooling == "pair" else H
-        self.plain = config.method == "none"
+        self.plain, self.compression = config.method == "plain", None
         if not self.plain:
             self.mean, self.log_variance = _mlp(F, H, K), _mlp(F, H, K)
-            self.compression = Compression(config.method, K, F, config.estimator, config.seed)
+            if config.method != "none":
+                self.compression = Compression(config.method, K, F, config.estimator, config.seed)
         self.head = nn.Linear(F if self.plain else K, int(config.num_labels or 2))
         self.register_buffer("calls", torch.zeros((), dtype=torch.long))  # batches that were trained on
         self.post_init()  # type: ignore[no-untyped-call]
@@ -176,6 +335,8 @@ class Bottleneck(PreTrainedModel):
         loss = self._task_loss(logits, labels)
         if loss is None:
             return BottleneckOutput(None, self._in_units(logits.mean(0)), mean, log_variance)
+        if self.compression is None:
+            return BottleneckOutput(loss, self._in_units(logits.mean(0)), mean, log_variance)
         terms = self.compression(z[0].float(), torch.cat([mean, log_variance], -1).float(), features.float())
         loss = loss + self._weight() * terms.information + terms.estimator
         return BottleneckOutput(loss, self._in_units(logits.mean(0)), mean, log_variance, terms.information.detach())
@@ -225,7 +386,7 @@ class Bottleneck(PreTrainedModel):
 
     def parameter_groups(self, lr: float, head_lr: float, estimator_lr: float | None = None) -> list[dict[str, Any]]:
         """Return what learns for an optimiser: the encoder, what is new, and the estimator."""
-        groups = [] if self.plain else self.compression.parameter_groups(estimator_lr)
+        groups = [] if self.compression is None else self.compression.parameter_groups(estimator_lr)
         others = {id(parameter) for group in groups for parameter in group["params"]}
         encoder = [parameter for parameter in self.encoder.parameters() if parameter.requires_grad]
         others |= {id(parameter) for parameter in self.encoder.parameters()}

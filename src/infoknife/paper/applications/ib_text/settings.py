@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Self
 
 from infoknife.paper.applications.ib_text.data import TASKS, PairColumns
 from infoknife.paper.applications.settings import Count, Fields, Natural, NotNegative, Positive, RunSettings, Share
+from infoknife.paper.engine import methods
 
-METHODS = ("none", "vub", "knife", "club", "infonce", "mine", "nwj", "doe")
+METHODS = methods.names(methods.BOTTLENECK)
 
 CPU: dict[str, Any] = {
     **{"layers": 2, "pooling": "pair", "lr": 5e-4, "head_lr": 1e-3, "warm_up": 0.1, "noise": 0.3},
@@ -18,7 +19,7 @@ PRESETS: Mapping[str, Fields] = {
     "cpu": CPU,
     "quick": CPU | {"epochs": 1, "least_steps": 0, "train_size": 64, "layers": 1},
 }
-PLAIN: dict[str, Fields] = {"none": {"pooling": "mean", "lr": 1e-3}}  # the best of what was tried for a linear head
+PLAIN: dict[str, Fields] = {"plain": {"pooling": "mean", "lr": 1e-3}}  # the best of what was tried for a linear head
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +27,8 @@ class BottleneckSettings(RunSettings):
     r"""What ``RunSettings`` has, and:
 
     Args:
-        method: ``"none"``: cross-entropy alone; ``"vub"``: the variational bound; or an estimator's name for ``mi``.
+        method: ``"plain"``: a head on the features, the paper's BERT; ``"none"``: the same network and noise as the
+            others, and no term; ``"vub"``: the variational bound; or an estimator's name for ``mi``.
         task: One of ``TASKS``, or ``"own"`` with the names of your columns.
         label: With ``"own"``: the column Y to learn.
         first: With ``"own"``: the column of the first text.
@@ -35,6 +37,8 @@ class BottleneckSettings(RunSettings):
         regression: With ``"own"``: whether Y is a number instead of a class.
         hub: A repository of the Hugging Face hub, instead of a file.
         train_size: Training pairs that are used, chosen by the seed; all if None.
+        selection_size: Where no test pairs have labels: so many training pairs choose, and validation pairs are the
+            test, so that no pair does both.
         encoder: ``"minilm"``, the package's; or a name on the hub, or a folder.
         layers: Upper layers of the encoder that learn; all, and the embeddings, if None.
         pooling: What of the encoder's states are the features: their ``"mean"``, the ``"first"``, or what tells apart a
@@ -57,7 +61,7 @@ class BottleneckSettings(RunSettings):
         precision: ``"float32"``, or ``"bfloat16"`` for mixed precision.
         ramp: Part of the training over which $\lambda$ rises in a line from zero.
 
-    Example:
+    Examples:
         >>> BottleneckSettings.preset("paper", "mrpc", "knife").weight
         1e-05
     """
@@ -68,6 +72,7 @@ class BottleneckSettings(RunSettings):
         "task": (*TASKS, "own"),
         "pooling": ("pair", "mean", "first"),
         "precision": ("float32", "bfloat16"),
+        "select": ("validation",),
     }
     PRESETS: ClassVar[Mapping[str, Fields]] = PRESETS
     METHOD_PRESETS: ClassVar[Mapping[str, Mapping[str, Fields]]] = {"paper": {}, "cpu": PLAIN, "quick": PLAIN}
@@ -83,6 +88,7 @@ class BottleneckSettings(RunSettings):
     regression: bool = False
     hub: str | None = None
     train_size: Count | None = None
+    selection_size: Count | None = None
     encoder: str = "minilm"
     layers: Count | None = None
     pooling: str = "first"
@@ -103,6 +109,7 @@ class BottleneckSettings(RunSettings):
     clip: Positive = 1.0
     precision: str = "float32"
     ramp: Share = 1.0
+    select: str = "validation"
 
     def __post_init__(self) -> None:
         super().__post_init__()

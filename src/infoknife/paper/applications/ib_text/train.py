@@ -6,16 +6,15 @@ from typing import Any, final
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from infoknife import mi
 from infoknife.paper.applications.ib_text.data import GLUE, PairData, load_pairs
-from infoknife.paper.applications.ib_text.layers import splits
-from infoknife.paper.applications.ib_text.model import Bottleneck
-from infoknife.paper.applications.ib_text.plane import draw_plane, plane, predict, score
+from infoknife.paper.applications.ib_text.metrics import draw_plane, plane, predict, score
+from infoknife.paper.applications.ib_text.model import Bottleneck, TokenRows, batches, read, remembered, splits
 from infoknife.paper.applications.ib_text.settings import BottleneckSettings
-from infoknife.paper.applications.ib_text.tokens import TokenRows, batches, read, remembered
 from infoknife.paper.applications.pretrained import quiet, tokenizer_of
-from infoknife.paper.applications.run import Facts, OnProgress, Run, RunResult, seeded
+from infoknife.paper.applications.run import Facts, OnProgress, Run, RunResult, SelectionRule, seeded
 
 MODEL, PICTURE = "model", "plane.png"
 
@@ -27,6 +26,8 @@ def data_of(settings: BottleneckSettings, data: Path | str | None = None) -> Pai
     """
     hub = settings.hub or (GLUE if data is None and settings.columns is None else None)
     pairs = load_pairs(settings.columns or settings.task, data=data, hub=hub, seed=settings.seed)
+    if settings.selection_size is not None:
+        pairs = pairs.separated(settings.selection_size, settings.seed)
     return pairs if settings.train_size is None else pairs.cut(settings.train_size, settings.seed)
 
 
@@ -78,8 +79,15 @@ class BottleneckTrainer(Run):
     MODULES = ("model", "optimizer")
     STATE = ("waiting", "gaps")
     CURVES = ("epoch", "loss", "score", "relevance", "information", "information_vub", "calibration_error")
+    RULES = (SelectionRule("validation", "score", 1, "labels of validation pairs"),)
 
-    def __init__(self, settings: BottleneckSettings, pairs: PairData, device: str = "cpu") -> None:
+    def __init__(
+        self,
+        settings: BottleneckSettings,
+        pairs: PairData,
+        device: str = "cpu",
+        rows: dict[str, TokenRows] | None = None,
+    ) -> None:
         self.per_epoch = sum(1 for _ in batches(torch.ones(len(pairs.train)), settings.batch_size, torch.Generator()))
         epochs = max(settings.epochs, -(-settings.least_steps // self.per_epoch))
         every = self.per_epoch * -(-epochs // settings.looks)
@@ -89,7 +97,9 @@ class BottleneckTrainer(Run):
         self.bottleneck = _bottleneck(settings, pairs, self.steps)
         self.model = self.bottleneck
         torch.nn.Module.to(self.model, self.device)
-        self.rows = self._read()
+        self.rows = {} if rows is None else rows  # those that are given were read by a run with the same frozen layers
+        for name in ("train", "validation"):
+            self._rows(name)
         groups = self.bottleneck.parameter_groups(settings.lr, settings.head_lr, settings.estimator_lr)
         self.optimizer = torch.optim.AdamW(groups, weight_decay=settings.weight_decay, fused=True)
         self.rates = [group["lr"] for group in groups]
@@ -99,8 +109,8 @@ class BottleneckTrainer(Run):
         self.known: list[Tensor] = []  # posteriors of this epoch
         self.losses: list[float] = []
 
+    @override
     def loss(self) -> Tensor:
-        """Return the loss of the next batch, as a part of those that make one step of the optimiser."""
         train = self.rows["train"]
         if not self.waiting:
             self.waiting = list(batches(train.lengths, self.settings.batch_size, self.generator))
@@ -110,27 +120,27 @@ class BottleneckTrainer(Run):
             out = self.model(**train.batch(rows, self.device), labels=train.y[rows].to(self.device))
         self.losses.append(out.loss.item())
         if out.mean is not None:
-            posterior = torch.cat([out.mean, out.log_variance], -1).detach().float().cpu()
-            bound = self.vub(posterior[:, : self.settings.bottleneck], posterior).item()
-            self.known.append(posterior)
+            self.known.append(torch.cat([out.mean, out.log_variance], -1).detach().float().cpu())
+        if out.information is not None:
+            bound = self.vub(self.known[-1][:, : self.settings.bottleneck], self.known[-1]).item()
             self.gaps.append(out.information.item() - bound)
         loss: Tensor = out.loss / self.settings.accumulate
         return loss
 
+    @override
     def update(self) -> None:
-        """Let the optimiser take a step with the last batch of some, or of an epoch."""
         if self.step % self.settings.accumulate == 0 or not self.waiting:
             moving = [parameter for group in self.optimizer.param_groups[:2] for parameter in group["params"]]
             torch.nn.utils.clip_grad_norm_(moving, self.settings.clip)
             super().update()
 
+    @override
     def rate(self) -> float:
-        """Rise in a line, then fall to zero in one."""
         warm = self.settings.warm_up * self.steps
         return min(1.0, self.step / warm if warm else 1.0) * (1 - (self.step - 1) / self.steps)
 
+    @override
     def evaluate(self) -> Facts:
-        """Judge the model on validation pairs, after an epoch."""
         predicted = predict(self.bottleneck, self.rows["validation"])
         known = torch.cat(self.known) if self.known else None
         facts = {
@@ -141,12 +151,8 @@ class BottleneckTrainer(Run):
         self.known, self.losses = [], []
         return facts
 
-    def selection(self, facts: Facts) -> float:
-        """Return the mean of the task's metrics."""
-        return facts["score"]
-
+    @override
     def exhausted(self) -> bool:
-        """Whether the score has not risen for as many epochs as patience has."""
         patience = self.settings.patience
         return patience > 0 and (self.step - self.best["step"]) // self.per_epoch >= patience
 
@@ -154,8 +160,8 @@ class BottleneckTrainer(Run):
         """Return steps in hundredths of one of the epochs that the settings have."""
         return 100 * self.settings.epochs * step // self.steps
 
+    @override
     def finish(self) -> dict[str, Any]:
-        """Judge the epoch that was kept."""
         self.restore()
         epochs = (self.stopped or self.steps) // self.per_epoch
         best = {name: value for name, value in self.best["facts"].items() if name not in ("loss", "epoch")}
@@ -168,36 +174,48 @@ class BottleneckTrainer(Run):
             "encoder_name": self.bottleneck.config.encoder_name,
             "seconds_per_epoch": self.seconds / epochs,
             "notes": [*self.pairs.notes, *self._cut()],
-            "messages": [] if self.bottleneck.plain else self.bottleneck.compression.messages(),
+            "messages": [] if self.bottleneck.compression is None else self.bottleneck.compression.messages(),
         }
         if self.gaps:
             results |= {"gap_mean": sum(self.gaps) / len(self.gaps), "gap_most": max(self.gaps)}
         if self.pairs.test is not None and self.settings.test:
-            rows = read(self.pairs.test, self.tokenizer, self._length())
-            results["test"] = score(predict(self.bottleneck, rows), self.pairs.metrics)
+            results["test"] = self._tested()
         return results
 
+    @override
+    def judge(self, rule: SelectionRule) -> dict[str, Any]:
+        if self.pairs.test is None:
+            raise ValueError(f"{self.pairs.name} has no labelled test pairs; set selection_size, or give some")
+        self.restore(rule)
+        return self._tested()
+
+    def _tested(self) -> dict[str, float]:
+        return score(predict(self.bottleneck, self._rows("test")), self.pairs.metrics)
+
+    @override
     def save_model(self, folder: Path) -> None:
-        """Leave the model and its tokenizer in Hugging Face's form, and the information plane."""
         with quiet():
             self.bottleneck.save_pretrained(folder / MODEL)
             self.tokenizer.save_pretrained(folder / MODEL)
         draw_plane(self.curves, folder / PICTURE)
 
-    def _read(self) -> dict[str, TokenRows]:
-        parts = {"train": self.pairs.train, "validation": self.pairs.validation}
-        rows = {name: read(part, self.tokenizer, self._length()) for name, part in parts.items()}
-        layers, encoder = self.settings.layers, self.bottleneck.encoder
-        if layers is None or self.settings.dropout or not splits(encoder, layers):
-            return rows
-        return {name: remembered(part, encoder, layers, self.device) for name, part in rows.items()}
+    def _rows(self, name: str) -> TokenRows:
+        """Read the texts of a split, once, with what the layers that do not learn make of them."""
+        if name not in self.rows:
+            rows = read(getattr(self.pairs, name), self.tokenizer, self._length())
+            layers, encoder = self.settings.layers, self.bottleneck.encoder
+            if layers is not None and not self.settings.dropout and splits(encoder, layers):
+                rows = remembered(rows, encoder, layers, self.device)
+            self.rows[name] = rows
+        return self.rows[name]
 
     def _length(self) -> int:
         most = getattr(self.bottleneck.encoder.config, "max_position_embeddings", self.settings.length)
         return min(self.settings.length, most)
 
     def _cut(self) -> list[str]:
-        total, cut = (sum(found) for found in zip(*((len(r.y), r.truncated) for r in self.rows.values()), strict=True))
+        parts = [self.rows[name] for name in ("train", "validation")]
+        total, cut = sum(len(part.y) for part in parts), sum(part.truncated for part in parts)
         return [f"cut {cut} of {total} pairs to {self._length()} tokens"] if cut else []
 
 

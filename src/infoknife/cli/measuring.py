@@ -1,0 +1,243 @@
+"""What ``entropy`` and ``mi`` share: from names of columns to arguments of the measuring functions, and the answer."""
+
+import csv
+import io
+import math
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from infoknife.cli.terminal import bar, note, print_json
+
+if TYPE_CHECKING:
+    from infoknife.files import File
+    from infoknife.measure import Estimate, PermutationTest
+    from infoknife.measure.estimate import ColumnKind
+
+ALTERNATIVES = {
+    "a quantity": ("is a quantity", "are quantities", "--continuous"),
+    "labels": ("has labels", "have labels", "--discrete"),
+}
+MAX_SHOWN = 50  # letters of columns' names on each side of a formula
+
+
+def opened(path: Path, rows: int | None = None, **text: Any) -> "File":
+    """Open a file, or a sample of rows of a large one; what was recognised about it is said on stderr."""
+    from infoknife.files import open_file
+    from infoknife.streams import MAX_ROWS, SampledFile
+
+    is_large = path.is_dir() or (rows is not None and path.suffix.lower() in (".parquet", ".npy"))
+    file = SampledFile(path, rows or MAX_ROWS) if is_large else open_file(path, **text)
+    for words in file.notes:
+        note(f"{path.name}: {words}")
+    return file
+
+
+def chosen(file: "File", option: str, text: str) -> tuple[str, ...]:
+    """Return the columns that an option names, separated by commas.
+
+    A name with a comma in it stands in double quotes, or alone. The name of an array with two axes is all its columns.
+    """
+    try:
+        return file.find(text)
+    except ValueError:
+        parts = _parts(text)
+    try:
+        found = [name for part in parts for name in file.find(part.strip())]
+    except ValueError as error:
+        raise ValueError(f"{option}: {error}") from None
+    if twice := sorted({name for name in found if found.count(name) > 1}):
+        raise ValueError(f"{option} names {', '.join(map(repr, twice))} more than once")
+    return tuple(found)
+
+
+def _parts(text: str) -> list[str]:
+    try:
+        return next(csv.reader([text], skipinitialspace=True), []) or [""]
+    except csv.Error:  # a line break, a quote that is left open
+        return [text]
+
+
+def single(file: "File", option: str, text: str) -> str:
+    """Return the one column that an option names."""
+    found = chosen(file, option, text)
+    if len(found) != 1:
+        raise ValueError(f"{option} names {len(found)} columns; expected one")
+    return found[0]
+
+
+def declared(file: "File", discrete: Iterable[str] | None, continuous: Iterable[str] | None) -> dict[str, bool]:
+    """Return for each column that ``--discrete`` or ``--continuous`` names whether it is discrete."""
+    labels = [name for text in discrete or () for name in chosen(file, "--discrete", text)]
+    numbers = [name for text in continuous or () for name in chosen(file, "--continuous", text)]
+    if both := [name for name in labels if name in numbers]:
+        raise ValueError(f"{', '.join(map(repr, both))}: both --discrete and --continuous; choose one")
+    return dict.fromkeys(labels, True) | dict.fromkeys(numbers, False)
+
+
+def read(file: "File", names: Iterable[str]) -> dict[str, Any]:
+    """Read columns; what was recognised in them is said on stderr."""
+    with bar() as watch:
+        found = file.read(list(dict.fromkeys(names)), progress=watch)
+    for column in found.values():
+        if column.note:
+            note(column.note)
+    return found
+
+
+def arguments(
+    file: "File", sides: Mapping[str, Sequence[str]], kinds: Mapping[str, bool], groups: str | None
+) -> dict[str, Any]:
+    """Return the arguments of a measuring function that come from a file.
+
+    Args:
+        file: The file.
+        sides: The names of the columns of x, y and given.
+        kinds: Whether columns are discrete, of those that are declared.
+        groups: The column that says which rows belong together.
+    """
+    apart = None if groups is None else single(file, "--groups", groups)
+    found = read(file, [*(name for names in sides.values() for name in names), *([apart] if apart else [])])
+    wanted: dict[str, Any] = {side: {name: found[name] for name in names} for side, names in sides.items()}
+    used = {name for names in sides.values() for name in names}
+    wanted["discrete"] = {name: kind for name, kind in kinds.items() if name in used}
+    return wanted | ({"groups": found[apart]} if apart else {})
+
+
+def formula(estimate: "Estimate") -> str:
+    """Return what was measured.
+
+    Examples:
+        >>> from infoknife import entropy
+        >>> formula(entropy({"pet": ["cat", "dog"] * 9}, effort="quick"))
+        'H(pet)'
+    """
+    columns = estimate.diagnostics.columns
+    sides = {side: [one.name for one in columns if one.argument == side] for side in ("x", "y", "given")}
+    inside = "; ".join(_listed(sides[side]) for side in ("x", "y") if sides[side])
+    kinds = {column.kind for column in columns if column.argument == "x"}
+    sign = "I" if sides["y"] else "H" if kinds == {"discrete"} else "h"
+    given = f" | {_listed(sides['given'])}" if sides["given"] else ""
+    return f"{sign}({inside}{given})"
+
+
+def tell(
+    file: Path,
+    measured: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    estimate: "Estimate",
+    test: "PermutationTest | None" = None,
+    *,
+    as_json: bool,
+    pointwise: bool,
+    plot: Path | None,
+) -> None:
+    """Print an answer on stdout with notes on stderr, draw it if asked to, and stop with 1 if there is none.
+
+    Args:
+        file: Where the columns are from.
+        measured: The arguments of the measuring function.
+        settings: Its options.
+        estimate: The answer.
+        test: The permutation test alongside it, if there is one.
+        as_json: Whether it is printed as JSON.
+        pointwise: Whether with the values of all rows.
+        plot: Where the picture goes, if anywhere.
+    """
+    from infoknife.files import printable
+
+    title = f"{formula(estimate)} of {printable(file.name)}"
+    if as_json:
+        _print_json(file, measured, settings, estimate, test, pointwise=pointwise)
+    else:
+        _print_table(title, estimate, test)
+    advise(estimate.diagnostics.columns)
+    if plot is not None:
+        from infoknife.pictures.measure import portrait, save
+
+        save(portrait(title, estimate, _table(measured, settings).columns), plot)
+    if math.isnan(estimate.value):
+        raise typer.Exit(1)
+
+
+def _table(measured: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
+    """The columns as they were measured, without rows that were left out."""
+    from infoknife.measure.table import read_table
+
+    sides = {side: measured[side] for side in ("x", "y", "given") if side in measured}
+    rows: dict[str, Any] = {key: settings[key] for key in ("missing", "blocks")}
+    return read_table(sides, main="x", discrete=measured["discrete"], groups=measured.get("groups"), **rows)
+
+
+def _print_table(title: str, estimate: "Estimate", test: "PermutationTest | None") -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    shown = estimate.__rich__()
+    shown.title, shown.title_justify = Text(title), "left"
+    if test is not None:
+        p = f"p = {test.p_value:.2g} by {len(test.null):,} permutations"
+        shown.add_row(Text("independence"), Text(p))
+    Console().print(shown)
+
+
+def _print_json(
+    file: Path,
+    measured: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    estimate: "Estimate",
+    test: "PermutationTest | None",
+    *,
+    pointwise: bool,
+) -> None:
+    kinds = estimate.diagnostics.columns
+    content = {
+        "file": str(file),
+        "columns": {side: [*measured[side]] for side in ("x", "y", "given") if side in measured},
+        "discrete": list(dict.fromkeys(column.name for column in kinds if column.kind == "discrete")),
+        "effort": settings["effort"],
+        "seed": settings["seed"],
+    }
+    content |= estimate.as_dict(pointwise=pointwise)
+    if pointwise:
+        content["pointwise_rows"] = _table(measured, settings).kept.tolist()
+    if test is not None:
+        numbers = {"p_value": test.p_value, "statistic": test.statistic, "permutations": len(test.null)}
+        content["permutation_test"] = numbers
+    print_json(content)
+
+
+def advise(columns: "Iterable[ColumnKind]") -> None:
+    """Say on stderr what columns were taken as that could be something else, and how to decide that."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for column in columns:
+        names = found.setdefault((column.kind, column.either), [])
+        if column.name not in names:
+            names.append(column.name)
+    for (kind, either), names in found.items():
+        if either:
+            one, many, option = ALTERNATIVES[either]
+            several = f"{', '.join(names[:-1])} and {names[-1]}"
+            are, if_so = (f"{names[0]} is", f"it {one}") if len(names) == 1 else (f"{several} are", f"they {many}")
+            note(f"{are} taken as {kind}. If {if_so}, say {option} {_as_option(names)}")
+
+
+def _as_option(names: Sequence[str]) -> str:
+    """Names of columns as a shell takes them for an option."""
+    if len(names) == 1:
+        return shlex.quote(names[0])
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return shlex.quote(text.getvalue())
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The names of columns, the first few of many."""
+    ends = accumulate(len(name) + 2 for name in names)
+    few = max(1, sum(end <= MAX_SHOWN for end in ends))
+    more = f" and {len(names) - few} more" if few < len(names) else ""
+    return ", ".join(names[:few]) + more

@@ -1,0 +1,372 @@
+"""Texts with a label to learn and a private attribute to hide: from a file, a folder, the hub, or made up."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from math import log
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from infoknife.inputs import check_count, check_whole
+from infoknife.paper.applications.fair_text.words import tokens, without
+from infoknife.paper.applications.pretrained import library
+from infoknife.paper.applications.settings import digest
+from infoknife.paper.applications.texts import (
+    MAX_CLASSES,
+    MAX_SHOWN,
+    Classes,
+    Roles,
+    SplitRows,
+    TextTable,
+    check_roles,
+    coded,
+    drawn,
+    read_source,
+    split_rows,
+)
+
+SHARE, ACCURACY = 0.2, 0.99  # texts that have a token, and how well it tells a label, for it to be a marker
+LENGTH = 1000  # tokens of a text that are searched for markers
+FILLERS, WORDS = 200, 20  # stems that are neutral; stems of the style, and of each topic
+MARKS, TOPICAL, SHORTEST, LONGEST = 2, 3, 4, 8  # words of style and topic in a text, and of neutral ones from .. to
+SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Texts:
+    """The texts of one split. Its ``repr`` does not show them: they may be personal.
+
+    Args:
+        texts: N of them, in the order of the file.
+        y: Codes of the label, int64 (N,).
+        s: Codes of the private attribute, int64 (N,).
+    """
+
+    texts: tuple[str, ...]
+    y: Tensor
+    s: Tensor
+
+    def __len__(self) -> int:
+        """Rows."""
+        return len(self.texts)
+
+    def __repr__(self) -> str:
+        return f"Texts({len(self)} rows)"
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Three splits with the same classes; each has rows of every class.
+
+    Args:
+        name: What it is called.
+        train: For learning.
+        validation: For choosing.
+        test: For judging.
+        labels: The name of label 0, 1, ...
+        privates: The name of private class 0, 1, ...
+        information: I(X; S) of a text and its private class in nats, where it is known.
+        notes: What was left out or done, in plain words.
+    """
+
+    name: str
+    train: Texts
+    validation: Texts
+    test: Texts
+    labels: tuple[str, ...]
+    privates: tuple[str, ...]
+    information: float | None = None
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells this corpus from others."""
+        splits = (self.train, self.validation, self.test)
+        return digest([self.labels, self.privates], *(x for part in splits for x in (part.texts, part.y, part.s)))
+
+
+@dataclass(frozen=True)
+class CorpusColumns:
+    """Which columns of a table are what, and what is done to its texts.
+
+    Args:
+        label: The column Y to learn.
+        private: The column S to hide.
+        text: The column of texts.
+        split: The column that says train, validation or test. A table may be without it.
+        strip: Tokens to take out of every text.
+        balance: Whether every split is cut to as many rows of each pair (y, s) as the rarest pair has.
+
+    Examples:
+        >>> CorpusColumns("sentiment", "race").text
+        'text'
+    """
+
+    label: str
+    private: str
+    text: str = "text"
+    split: str = "split"
+    strip: tuple[str, ...] = ()
+    balance: bool = False
+
+    def __post_init__(self) -> None:
+        check_roles(self.roles)
+        if isinstance(self.strip, str):
+            raise TypeError(f"strip is the string {self.strip!r}; expected a tuple of tokens, ({self.strip!r},)")
+        for token in self.strip:
+            if (found := tuple(tokens(token))) != (token.lower(),):
+                raise ValueError(f"strip has {token!r}, which is {len(found)} tokens: {found}; expected one token each")
+
+    @property
+    def roles(self) -> Roles:
+        """What each column is."""
+        return {"text": self.text, "label": self.label, "private": self.private, "split": self.split}
+
+
+CORPORA = {
+    "dial-sentiment": CorpusColumns("sentiment", "race"),
+    "dial-mention": CorpusColumns("mention", "race", strip=("_twitter-entity_",), balance=True),
+    "pan16-mention": CorpusColumns("mention", "gender_male"),
+}  # the paper's, by the columns of their files
+
+
+def load_corpus(
+    columns: CorpusColumns, *, data: Path | str | None = None, hub: str | None = None, seed: int = 0
+) -> Corpus:
+    """Load texts with a label and a private attribute.
+
+    Classes are the column's different values, sorted: numbers by size, others by letter. Texts without any word stay,
+    and count as the single token for an empty text.
+
+    Args:
+        columns: Which columns are what, such as ``CORPORA["dial-sentiment"]``.
+        data: A table, or a folder with one that has these columns; see ``texts.read_table``.
+        hub: Instead, a repository of the Hugging Face hub; see ``texts.read_hub``.
+        seed: Of the rows that are held out or left out.
+
+    Warns:
+        UserWarning: A token alone gives the label away.
+    """
+    seed = check_whole("seed", seed)
+    table = read_source(columns.roles, data, hub)
+    label = coded(table, columns.label, table.cells["label"])
+    private = coded(table, columns.private, table.cells["private"])
+    pairs = label.codes * len(private.names) + private.codes  # (N,)
+    if len(pairs.unique()) == len(label.names):
+        raise ValueError(
+            f"{table.name}: every {label.column!r} has one {private.column!r} alone; a label that tells all of the "
+            f"private attribute cannot be learned without it. Choose another column for one of them"
+        )
+    texts, notes = _stripped(table.cells["text"], columns.strip)
+    notes += table.count_empty([next(tokens(text), None) is None for text in texts], "--text; or strip less")
+    rows, done = split_rows(table, pairs, seed)
+    for column in (label, private):
+        column.check_every_split(table, rows)
+    if columns.balance:
+        rows, cut = _balanced(table, rows, label, private, seed)
+        done += cut
+    train, validation, test = (
+        Texts(tuple(texts[row] for row in part.tolist()), label.codes[part], private.codes[part])
+        for part in rows.values()
+    )
+    if told := [_told(marker, label) for marker in markers(train, len(label.names))]:
+        warnings.warn(" ".join(told), UserWarning, stacklevel=2)
+    notes = [*table.notes, *notes, *done, *told]
+    name = Path(table.name).name if hub is None else hub
+    return Corpus(name, train, validation, test, label.names, private.names, None, tuple(notes))
+
+
+class Marker(NamedTuple):
+    """A token that alone tells one label from the others, with a balanced accuracy."""
+
+    token: str
+    label: int
+    accuracy: float
+
+
+def markers(texts: Texts, labels: int) -> list[Marker]:
+    """Find tokens that at least a fifth of the training texts have and that tell a label with 0.99 balanced accuracy.
+
+    Examples:
+        >>> marked = Texts(("@ hi", "@ so", "hi", "so"), torch.tensor([1, 1, 0, 0]), torch.tensor([0, 1, 0, 1]))
+        >>> markers(marked, 2)
+        [Marker(token='@', label=1, accuracy=1.0)]
+    """
+    if not any(next(tokens(text), None) for text in texts.texts):
+        return []
+    counter = library("sklearn.feature_extraction.text", "fair-text").CountVectorizer(
+        analyzer=lambda text: list(islice(tokens(text), LENGTH)), binary=True
+    )
+    present = counter.fit_transform(texts.texts)  # N, tokens
+    frequent = np.flatnonzero(SHARE * len(texts) <= present.sum(0).A1)
+    member = np.eye(labels)[texts.y.numpy()]  # N, labels
+    inside = (present[:, frequent].T @ member) / np.maximum(1, member.sum(0))  # tokens, labels
+    outside = (present[:, frequent].T @ (1 - member)) / np.maximum(1, (1 - member).sum(0))
+    by_presence = (inside + 1 - outside) / 2
+    best = np.maximum(by_presence, 1 - by_presence)  # presence or absence as a sign
+    names = counter.get_feature_names_out()[frequent]
+    found = []
+    for token, both, presence in zip(names, best, by_presence, strict=True):
+        label = max(range(labels), key=lambda y: (both[y], presence[y], y))
+        found.append(Marker(str(token), label, float(both[label])))
+    return [marker for marker in found if marker.accuracy >= ACCURACY]
+
+
+def _told(marker: Marker, label: Classes) -> str:
+    token = marker.token[:MAX_SHOWN]
+    return (
+        f"the token {token!r} alone tells {label.described(marker.label)} with accuracy {marker.accuracy:.3f}: nothing "
+        f"else needs to be learned. Take it out with strip=({token!r},) (--strip {token})."
+    )
+
+
+def _stripped(texts: Sequence[str], strip: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Take tokens out of texts, and say out of how many."""
+    if not strip:
+        return list(texts), []
+    gone = frozenset(token.lower() for token in strip)
+    left = [without(text, gone) for text in texts]
+    changed = sum(new != old for new, old in zip(left, texts, strict=True))
+    return left, [f"took {', '.join(map(repr, strip))} out of {changed} of {len(left)} texts"]
+
+
+def _balanced(
+    table: TextTable, rows: SplitRows, label: Classes, private: Classes, seed: int
+) -> tuple[SplitRows, list[str]]:
+    """Cut every split to as many rows of each pair (y, s) as its rarest pair has, chosen by the seed."""
+    pairs, count = label.codes * len(private.names) + private.codes, len(label.names) * len(private.names)
+    level, notes = {}, []
+    for split, part in rows.items():
+        sizes = torch.bincount(pairs[part], minlength=count)  # (count,)
+        if not sizes.all():
+            y, s = divmod(int(sizes.argmin()), len(private.names))
+            raise ValueError(
+                f"{table.name}: {split} has no row with {label.described(y)} and {private.described(s)}, so it cannot "
+                f"be balanced; add such rows, drop a class, or leave out balance"
+            )
+        level[split] = part[drawn(pairs[part], sizes.min().expand(count), seed)]
+        notes.append(f"balanced {split}: {int(sizes.min())} rows in each of {count} cells, of {len(part)} rows in all")
+    return level, notes
+
+
+# made-up texts
+
+
+def synthetic(
+    rows: int = 6000, leak: float = 0.15, noise: float = 0.1, labels: int = 2, privates: int = 2, seed: int = 0
+) -> Corpus:
+    r"""Write texts with a label Y and, independent of it, a private attribute S.
+
+    S goes through a noisy channel to the style T, Y through another one to the topic. A text holds words that mark
+    its style, words of its topic in the form that they have in its style, as in a dialect, and neutral ones. So a text
+    tells its style for sure and S no better than the style does:
+
+    .. math:: I(X; S) = I(T; S) = \log K - h(e) - e \log(K - 1),
+
+    and the best classifier of Y is right with probability ``1 - noise``.
+
+    Args:
+        rows: In all: four sixths for training, a sixth for validation, a sixth for testing. In each split all pairs
+            (y, s) are equally frequent and have the same part of flipped rows, up to one row.
+        leak: The probability e that the style is that of another class, up to 1 - 1/K: at 0 the style tells S for
+            sure, at 1 - 1/K it tells nothing.
+        noise: The probability that the topic is that of another label.
+        labels: How many.
+        privates: How many, K.
+        seed: Of everything but the words, which are always the same.
+
+    Examples:
+        >>> corpus = synthetic(rows=60)
+        >>> len(corpus.train), round(corpus.information, 3)
+        (40, 0.27)
+    """
+    rows, labels, privates = _checked(rows, labels, privates)
+    leak, noise = _flip("leak", leak, privates), _flip("noise", noise, labels)
+    generator = torch.Generator().manual_seed(check_whole("seed", seed))
+    held = rows // 6
+    train, validation, test = (
+        _texts(n, leak, noise, labels, privates, generator) for n in (rows - 2 * held, held, held)
+    )
+    best = f"the best accuracy of the label is {1 - noise:.3g}"
+    names = ("negative", "positive") if labels == 2 else tuple(f"label {i}" for i in range(labels))
+    dialects = tuple(f"dialect {i}" for i in range(privates))
+    return Corpus("synthetic", train, validation, test, names, dialects, channel_information(privates, leak), (best,))
+
+
+def channel_information(classes: int, flip: float) -> float:
+    r"""Return the information between a uniform class and what a channel makes of it, in nats.
+
+    .. math:: \log K - h(e) - e \log(K - 1), \quad h(e) = -e \log e - (1 - e) \log(1 - e)
+
+    Args:
+        classes: K, at least 2.
+        flip: The probability e of another class, each of them as probable.
+
+    Examples:
+        >>> round(channel_information(2, 0.15), 4)
+        0.2704
+    """
+    h = -sum(p * log(p) for p in (flip, 1 - flip) if p > 0)
+    return max(0.0, log(classes) - h - flip * log(classes - 1))
+
+
+def _checked(rows: int, labels: int, privates: int) -> tuple[int, int, int]:
+    for name, classes in (("labels", labels), ("privates", privates)):
+        if not 2 <= check_whole(name, classes) <= MAX_CLASSES:
+            raise ValueError(f"{name} is {classes}; expected 2 to {MAX_CLASSES}")
+    if check_count("rows", rows) < 6 * labels * privates:
+        raise ValueError(
+            f"rows is {rows}; expected at least {6 * labels * privates}, one of each of the {labels} x {privates} "
+            f"pairs of classes in the smallest split"
+        )
+    return int(rows), int(labels), int(privates)
+
+
+def _flip(name: str, value: float, classes: int) -> float:
+    if not 0 <= value <= 1 - 1 / classes:
+        raise ValueError(f"{name} is {value}; expected a probability of 0 to {1 - 1 / classes:.3g}, 1 - 1/{classes}")
+    return float(value)
+
+
+def _texts(n: int, leak: float, noise: float, labels: int, privates: int, generator: torch.Generator) -> Texts:
+    cells = torch.randperm(n, generator=generator) % (labels * privates)
+    y, s = cells // privates, cells % privates
+    topics, styles = _channel(y, cells, labels, noise, generator), _channel(s, cells, privates, leak, generator)
+    stems = _stems(FILLERS + WORDS * (1 + labels))
+    texts = (_text(topic, style, stems, generator) for topic, style in zip(topics, styles, strict=True))
+    return Texts(tuple(texts), y, s)
+
+
+def _channel(codes: Tensor, cells: Tensor, classes: int, flip: float, generator: torch.Generator) -> list[int]:
+    """Flip a part of the codes of every cell, up to one row, so that a sample holds what the channel lets through."""
+    flipped, shift = codes.clone(), torch.randint(1, classes, codes.shape, generator=generator)
+    for cell in cells.unique():
+        rows = (cells == cell).nonzero().flatten()
+        rows = rows[torch.randperm(len(rows), generator=generator)]
+        part = rows[: int(flip * len(rows) + torch.rand((), generator=generator, dtype=torch.float64))]
+        flipped[part] = (codes[part] + shift[part]) % classes
+    return flipped.tolist()
+
+
+def _text(topic: int, style: int, stems: list[str], generator: torch.Generator) -> str:
+    def drawn(start: int, end: int, n: int) -> list[int]:
+        return torch.randint(start, end, (n,), generator=generator).tolist()
+
+    (fillers,) = drawn(SHORTEST, LONGEST + 1, 1)
+    own = FILLERS + WORDS * (1 + topic)  # where the topic's stems begin
+    marked = drawn(FILLERS, FILLERS + WORDS, MARKS) + drawn(own, own + WORDS, TOPICAL)
+    words = [stems[i] + SYLLABLES[style] for i in marked] + [stems[i] for i in drawn(0, FILLERS, fillers)]
+    order = torch.randperm(len(words), generator=generator).tolist()
+    return " ".join(words[i] for i in order)
+
+
+def _stems(n: int) -> list[str]:
+    """Return n different words of two syllables; a third one is the ending of a style."""
+    pairs = torch.randperm(len(SYLLABLES) ** 2, generator=torch.Generator().manual_seed(0))[:n]
+    return [SYLLABLES[i // len(SYLLABLES)] + SYLLABLES[i % len(SYLLABLES)] for i in pairs.tolist()]

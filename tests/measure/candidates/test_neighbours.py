@@ -1,0 +1,72 @@
+"""Nearest neighbours against truths, and against the formulas written out for few rows."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import digamma
+from sklearn.feature_selection import mutual_info_regression
+
+from infoknife.measure import entropy, mutual_information
+from infoknife.measure.candidates.neighbours import NEIGHBOURS, Neighbours
+from infoknife.measure.question import Part, Question, Sample
+
+PAIR = Question("mutual information", Part((1,)), Part((0,)), Part())
+
+
+def sample(*columns: np.ndarray, codes: np.ndarray | None = None) -> Sample:
+    discrete = torch.empty(len(columns[0]), 0).long() if codes is None else torch.tensor(codes)[:, None]
+    levels = () if codes is None else (int(codes.max()) + 1,)
+    return Sample(torch.tensor(np.stack(columns, 1)), discrete, levels)
+
+
+def told(rows: Sample, question: Question) -> float:
+    fitted = Neighbours().fit(rows, question, torch.Generator().manual_seed(0))
+    return float(fitted.ratio(rows).mean())
+
+
+def test_of_training_rows_it_is_the_published_estimate() -> None:
+    x, noise = np.random.default_rng(0).normal(size=(2, 600))
+    y = np.sin(2 * x) + 0.3 * noise
+    normal = [torch.special.ndtri((torch.tensor(v).argsort().argsort() + 0.5) / 600).numpy() for v in (x, y)]
+    expected = mutual_info_regression(normal[0][:, None], normal[1], n_neighbors=NEIGHBOURS)[0]
+    assert told(sample(x, y), PAIR) == pytest.approx(expected, abs=0.01)  # scikit-learn adds noise
+
+
+def test_labels_are_as_in_ross() -> None:
+    rng = np.random.default_rng(0)
+    label = rng.integers(2, size=400)
+    x = rng.normal(size=400) + 2 * label
+    question = Question("mutual information", Part((), (0,)), Part((0,)), Part())
+    u = torch.special.ndtri((torch.tensor(x).argsort().argsort() + 0.5) / 400).numpy()
+    values = []
+    for i in range(400):
+        radius = np.sort(np.abs(u[label == label[i]] - u[i]))[NEIGHBOURS]
+        near = (np.abs(u - u[i]) < radius).sum() - 1
+        same = (label == label[i]).sum() - 1
+        values.append(digamma(NEIGHBOURS) + digamma(400) - digamma(near + 1) - digamma(same + 1))
+    assert told(sample(x, codes=label), question) == pytest.approx(np.mean(values), abs=1e-9)
+
+
+def test_jumps_are_seen() -> None:
+    rng = np.random.default_rng(0)
+    x = 4 * rng.random(3000)
+    y = np.floor(x) % 2 + 2 * rng.integers(2, size=3000) + rng.random(3000)  # a checkerboard: log 2
+    assert mutual_information(x, y, method="neighbours").value == pytest.approx(math.log(2), abs=0.12)
+
+
+def test_entropy_of_a_uniform_cube() -> None:
+    x = np.random.default_rng(0).random((2000, 2)) * 3
+    assert entropy(x, method="neighbours").value == pytest.approx(2 * math.log(3), abs=0.12)
+
+
+def test_rare_labels_say_nothing() -> None:
+    x, label = np.random.default_rng(0).normal(size=100), (np.arange(100) == 7).astype(int)
+    question = Question("mutual information", Part((), (0,)), Part((0,)), Part())
+    assert told(sample(x, codes=label), question) == pytest.approx(0, abs=0.05)
+
+
+def test_many_columns_are_refused() -> None:
+    question = Question("mutual information", Part(tuple(range(16))), Part((16,)), Part())
+    assert not Neighbours().supports(sample(*np.zeros((17, 99))), question)

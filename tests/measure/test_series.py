@@ -1,0 +1,59 @@
+"""Lagged information and transfer entropy of linear series, whose truths are in closed form."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from infoknife import lagged, transfer_entropy
+
+GAUSSIAN: dict[str, Any] = {"method": "gaussian"}
+
+
+def driven(rows: int = 1500, lag: int = 3) -> tuple[Any, Any]:
+    """White noise x, and y that follows it some rows later: I = 1/2 log 2 at that lag, and 0 at others."""
+    x, noise = np.random.default_rng(0).normal(size=(2, rows + lag))
+    return x[lag:], x[:rows] + noise[:rows]
+
+
+def test_the_lag_is_found() -> None:
+    x, y = driven()
+    found = lagged(x, y, lags=[-3, 0, 3], permutations=39, **GAUSSIAN)
+    assert found.lags == (-3, 0, 3)
+    assert found.best == 3
+    assert [float(one) for one in found.estimates] == pytest.approx([0, 0, 0.5 * math.log(2)], abs=0.05)
+    assert found.p_values is not None
+    assert found.p_values[2] == pytest.approx(1 / 40)
+    assert min(found.p_values[:2]) > 0.05
+    columns = found.to_dict()
+    assert columns["lag"] == [-3, 0, 3]
+    assert columns["low"][2] < columns["value"][2] < columns["high"][2]
+    assert lagged(y, x, lags=[-3], **GAUSSIAN).estimates[0] == pytest.approx(found.estimates[2], abs=0.02)
+
+
+def test_transfer_is_what_the_own_past_does_not_tell() -> None:
+    """y follows its own past and x: T = 1/2 log(1 + 0.5^2 / 1) with lag 1, and nothing with a lag that is too long."""
+    x, noise = np.random.default_rng(1).normal(size=(2, 3000))
+    y = np.zeros(3000)
+    for t in range(1, 3000):
+        y[t] = 0.6 * y[t - 1] + 0.5 * x[t - 1] + noise[t]
+    truth = 0.5 * math.log(1.25)
+    assert transfer_entropy(x, y, **GAUSSIAN) == pytest.approx(truth, abs=0.03)
+    assert transfer_entropy(y, x, **GAUSSIAN) == pytest.approx(0, abs=0.01)
+    assert transfer_entropy(x, y, lag=3, **GAUSSIAN) == pytest.approx(0, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"lags": []}, "lags is empty"),
+        ({"lags": 90}, "the longest lag is 90"),
+        ({"y": np.zeros(99)}, "y has 99 rows"),
+        ({"x": np.r_[np.nan, np.ones(99)]}, "x has missing values"),
+    ],
+)
+def test_wrong_input(change: dict[str, Any], named: str) -> None:
+    arguments: dict[str, Any] = {"x": np.arange(100.0), "y": np.arange(100.0)} | change
+    with pytest.raises(ValueError, match=named):
+        lagged(**arguments)
