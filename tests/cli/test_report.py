@@ -68,10 +68,6 @@ def test_brackets_in_names_are_text(tmp_path: Path) -> None:
     assert "knife[red]" in result.stdout
 
 
-def test_no_folder(tmp_path: Path) -> None:
-    assert complains(run(tmp_path / "nowhere"), str(tmp_path / "nowhere"), "infoknife reproduce")
-
-
 def test_no_records(tmp_path: Path) -> None:
     (tmp_path / "half.jsonl").write_text('{"format": 1, "exper\n', encoding="utf-8")
     assert complains(run(tmp_path), "no records", str(tmp_path), "infoknife reproduce")
