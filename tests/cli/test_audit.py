@@ -50,13 +50,13 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Fake:
 def test_a_table_a_verdict_and_a_page(run: Run, fake: Fake) -> None:
     result = run("audit", "features.npz", "--private", "s", "--label", "y", "--folds", 4, "--seed", 7)
     assert result.exit_code == 0
-    assert result.stdout.startswith("s from the features")
+    assert result.stdout.startswith("Probes of s")
     said = " ".join(result.stdout.split())
-    assert "linear 0.750 0.750 0.010 0.250" in said
-    assert "without features 0.500 0.500 0.000" in said
-    assert (
-        "y: linear reaches 0.750 (balanced accuracy; chance 0.500). The labels alone tell 0.010 nats about s." in said
-    )
+    assert "linear 75.0 % 75.0 % 1.0 % 0.250" in said
+    assert "without features 50.0 % 50.0 % 0.000" in said
+    assert "Fano, if no more leaks" in said
+    assert "Probes of y" in said
+    assert "y: the best probe is linear. The labels alone tell 0.010 nats about s." in said
     assert "A clear leak. An attacker who sees the features guesses s right 75 times out of 100" in said
     assert said.endswith("Note: One thing. Page: features-audit.html")
     assert Path("features-audit.html").read_text().startswith("<!DOCTYPE html>")
@@ -138,9 +138,9 @@ def test_a_quantity(run: Run, people: Fake, monkeypatch: pytest.MonkeyPatch) -> 
     label = Label(name="pay", entropy=math.nan, shared=0.2, probes=found.probes, majority=math.nan, chance=0.0)
     monkeypatch.setattr(leakage, "audit", lambda **_: replace(found, label=label))
     said = " ".join(run("audit", "people.csv", "--private", "age").stdout.split())
-    assert "linear 36.0% 1.0% 1.00" in said
-    assert "without features 0.0% 1.25" in said
-    assert "pay: linear explains 36.0% of the variance. The labels alone tell 0.200 nats about age." in said
+    assert "linear 36.0 % 1.0 % 1.00" in said
+    assert "without features 0.0 % 1.25" in said
+    assert "pay: the best probe is linear. The labels alone tell 0.200 nats about age." in said
     assert "An attacker who sees the features explains 36 % of the variance of age." in said
 
 
