@@ -2,8 +2,7 @@
 
 import os
 import re
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -12,14 +11,6 @@ from infoknife.cli.terminal import cannot_write, note
 if TYPE_CHECKING:
     from infoknife.paper.engine import Store, Trial
     from infoknife.paper.engine.records import Record
-
-Jobs = Annotated[int, typer.Option(min=0, help="Trials at once; 0: one for every core.")]
-Out = Annotated[Path, typer.Option(help="Folder of the records.")]
-Backend = Annotated[str, typer.Option(help="joblib: processes of this machine; dask: a cluster.")]
-Scheduler = Annotated[
-    str | None, typer.Option(help="With dask: tcp://host:port; a cluster of this machine if not given.")
-]
-Retry = Annotated[bool, typer.Option("--retry", help="Run failed trials again.")]
 
 
 def run_all(trials: "list[Trial]", store: "Store", *, jobs: int, retry: bool, **where: Any) -> "list[Record]":
