@@ -108,6 +108,22 @@ class RunSettings(ABC):
         default = {each.name: _plain(_default(each)) for each in fields(self)}
         return {name: value for name, value in self.arguments().items() if value != default[name]}
 
+    def own_columns(self, kind: type) -> Any:
+        """Return the columns of the user's own table, from the fields that have the names of theirs."""
+        return kind(**{each.name: getattr(self, each.name) for each in fields(kind)})
+
+    def check_own(self, place: str, kind: type, *needed: str) -> None:
+        """Raise unless the columns that are needed are named where ``place`` is ``"own"``, and none elsewhere."""
+        own = {each.name: getattr(self, each.name) for each in fields(kind)}
+        given = [f"{name} {value!r}" for name, value in own.items() if value != getattr(type(self), name)]
+        is_own = getattr(self, place) == "own"
+        if any(own[name] is None for name in needed) if is_own else given:
+            raise ValueError(
+                f"{place} is {getattr(self, place)!r} with {' and '.join(given) or 'no columns'}; expected the columns "
+                f"{' and '.join(needed)} with your own table, and none with one that has a name: "
+                f"{', '.join(name for name in self.CHOICES[place] if name != 'own')}"
+            )
+
     def identity(self, data: str) -> dict[str, Any]:
         """Return what makes a run the same run: what was set, and the digest of its data."""
         return {"application": self.APPLICATION, "settings": self.changed(), "data": data}

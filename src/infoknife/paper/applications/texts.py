@@ -182,9 +182,6 @@ def split_rows(table: TextTable, groups: Tensor, seed: int, *, tested: bool = Tr
         groups: The group of each row as a number, such as its class, (N,).
         seed: Of the rows that are held out.
         tested: Whether there must be a test split. If not, a table with train and validation has an empty one.
-
-    Returns:
-        The rows, and what was done.
     """
     names = [
         _split_name(table, row, cell) for row, cell in enumerate(table.cells.get("split", ["train"] * len(groups)))

@@ -225,8 +225,7 @@ def _settings(records: Sequence[Record]) -> Iterator[Fold]:
 
 def _set(record: Record) -> Mapping[str, Any]:
     """What was set, and what followed from it where the record says so."""
-    found: Mapping[str, Any] = record["results"].get("settings") or record["arguments"]
-    return found
+    return record["results"].get("settings") or record["arguments"]
 
 
 def _values(values: Iterable[Any]) -> str:

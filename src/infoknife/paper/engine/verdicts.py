@@ -12,19 +12,12 @@ DEVIATIONS, PART = 2.0, 0.1  # reproduced: within so many published deviations, 
 
 
 class Verdict(NamedTuple):
-    """How a number stands.
+    """How a number stands."""
 
-    Attributes:
-        subject: Whose number it is.
-        kind: ``"reproduced"``, ``"ahead"`` or ``"behind"``.
-        against: Of what.
-        text: The numbers.
-    """
-
-    subject: str
+    subject: str  # whose number it is
     kind: Kind
     against: str
-    text: str
+    text: str  # the numbers
 
     @property
     def word(self) -> str:
@@ -39,21 +32,13 @@ class Verdict(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One of our numbers beside a published one.
+    """One of our numbers beside a published one."""
 
-    Attributes:
-        where: What tells it from others; may be empty.
-        ours: Our number.
-        paper: The published one.
-        spread: How far ours may be away; two published deviations, or a tenth of the number, if not given.
-        goal: What would be best: 0 for an error, 100 for an accuracy, the truth for an estimate.
-    """
-
-    where: str
+    where: str  # what tells it from others; may be empty
     ours: Mean
     paper: Mean
-    spread: float | None = None
-    goal: float = 0.0
+    spread: float | None = None  # how far ours may be away; two published deviations, or a tenth, if not given
+    goal: float = 0.0  # what would be best: 0 for an error, 100 for an accuracy, the truth for an estimate
 
 
 def spread(cell: Mean) -> float:
@@ -76,10 +61,7 @@ def reproduced(
 ) -> Iterator[Verdict]:
     """Yield whether numbers are reproduced: all within their spread; if not, ahead where all others are better.
 
-    Args:
-        subject: Whose numbers.
-        points: Without any there is no verdict; points that lack a number are left out.
-        write: Numbers as text.
+    Points that lack a number are left out; without any there is no verdict.
 
     Examples:
         >>> verdict, = reproduced("KNIFE", [Point("d=10", Mean(0.05), Mean(0.046, 0.01))])

@@ -25,13 +25,7 @@ from infoknife.pictures import Block, Heading, Table
 
 
 def resolved(settings: Any, preset: str, arguments: Mapping[str, Any]) -> Any:
-    """The settings of an application: what was set, None included, and the preset's for all else.
-
-    Args:
-        settings: The class of them.
-        preset: The preset.
-        arguments: What was set; what is no field is left out.
-    """
+    """The settings of an application: what was set, None included, and the preset's for all else."""
     names = {each.name for each in fields(settings)}
     known = {name: value for name, value in arguments.items() if name in names}
     nothing = {name: None for name, value in known.items() if value is None}
@@ -100,14 +94,7 @@ class Row(NamedTuple):
 
 
 def percent_table(caption: str, head: Sequence[str], rows: Sequence[Row], paper: str = "published") -> Table:
-    """Percents over seeds, a method in a row, the paper's under ours; the best of ours in each column stands out.
-
-    Args:
-        caption: What it shows.
-        head: The columns' names.
-        rows: The methods; the mean over columns is shown where there are several columns.
-        paper: What the paper's rows are called.
-    """
+    """Percents over seeds, a method in a row, the paper's under ours; the best of ours in each column stands out."""
     lines: list[tuple[str, ...]] = []
     ours: dict[int, list[float | None]] = {}
     last = ("mean",) if len(head) > 1 else ()

@@ -76,16 +76,7 @@ def chosen_table(runs: Frame) -> Table:
 
 
 def training_charts(name: str, runs: Frame, by: str, label: str, title: str, columns: int) -> Iterator[Block]:
-    """Curves of training, a chart for each preset, with the median run of each density by |error|.
-
-    Args:
-        name: Of the charts.
-        runs: Of one experiment.
-        by: The column that panels stand for.
-        label: What a panel is called, with its value.
-        title: What the charts show.
-        columns: Panels side by side.
-    """
+    """Curves of training, a chart for each preset, with the median run of each density by |error|."""
     shown = runs[runs["curves"].map(lambda curves: bool(curves.get("step")))].sort_values("off", kind="stable")
     for preset, own in shown.groupby("preset"):
         panels = tuple(
@@ -102,8 +93,7 @@ def _ranked(runs: Frame) -> list[tuple[str, Frame]]:
 
 def _median(runs: Frame) -> Mapping[str, Any]:
     """The curves of the run in the middle, the better of two."""
-    curves: Mapping[str, Any] = runs["curves"].iloc[(len(runs) - 1) // 2]
-    return curves
+    return runs["curves"].iloc[(len(runs) - 1) // 2]
 
 
 def runs_panel(title: str, runs: Mapping[str, Mapping[str, Any]]) -> Panel:

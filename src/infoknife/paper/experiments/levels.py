@@ -21,17 +21,7 @@ STATISTICS = {"bias": "bias, nats", "variance": "variance, nats²", "mse": "mean
 
 
 class Climb(NamedTuple):
-    """All runs of a method with one preset.
-
-    Attributes:
-        preset: The preset.
-        method: The method.
-        title: As papers write it.
-        runs: How many there are.
-        levels: Over all seeds at the end of each level: truth, mean, bias, variance, mse, and spread, the deviation
-            between the means of runs.
-        best: The run that ends nearest to the truth.
-    """
+    """All runs of a method with one preset."""
 
     preset: str
     method: str
@@ -68,13 +58,7 @@ def _last_bias(run: Mapping[str, Any]) -> float:
 
 
 def mean_table(found: Sequence[Climb], stairs: Stairs, best_run: bool = False) -> Table:
-    """The mean of the estimate by level, with the paper's under ours.
-
-    Args:
-        found: Of one staircase.
-        stairs: The paper's.
-        best_run: Whether the paper shows the best of its runs.
-    """
+    """The mean of the estimate by level, with the paper's under ours."""
     rows: list[tuple[str, ...]] = []
     for method in sorted({climb.method for climb in found}, key=methods.rank):
         for climb in (climb for climb in found if climb.method == method):

@@ -28,8 +28,7 @@ def density_of(arguments: Arguments) -> Density:
     """Make the density of a trial."""
     options = {"components": arguments["components"]} if "components" in arguments else {}
     make = partial(DENSITIES[arguments["method"]], arguments["dim"], init=arguments["init"], **options)
-    density: Density = seeded(make, arguments["seed"])
-    return density
+    return seeded(make, arguments["seed"])
 
 
 def kernels(method: str) -> dict[str, int]:

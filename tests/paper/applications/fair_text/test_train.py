@@ -15,6 +15,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from infoknife import Regularizer
 from infoknife.leakage import probes
 from infoknife.paper.applications.fair_text import (
     METHODS,
@@ -28,7 +29,6 @@ from infoknife.paper.applications.fair_text import (
     synthetic,
     train,
 )
-from infoknife.paper.applications.fair_text.methods import Hidden
 from infoknife.paper.applications.fair_text.model import encoded, erase_private
 from infoknife.paper.applications.run import OnProgress, RunResult, read_state
 
@@ -203,7 +203,7 @@ def test_the_model_is_left_and_can_be_loaded(encoder: str, tmp_path: Path) -> No
 
 def scripted(monkeypatch: pytest.MonkeyPatch, *values: float) -> None:
     script = iter(values)
-    monkeypatch.setattr(Hidden, "measure", lambda self, z, s: next(script))
+    monkeypatch.setattr(Regularizer, "measure", lambda self, z, s: next(script))
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,8 @@ class Inside(train.FairTextTrainer):  # type: ignore[misc]  # final, but for a l
             torch.manual_seed(0)
             super().__init__(one, CORPUS)
         self.seen: list[Tensor] = []
-        self.method.register_forward_pre_hook(lambda module, given: self.seen.append(given[0].detach()))
+        if self.regularizer is not None:
+            self.regularizer.register_forward_pre_hook(lambda module, given: self.seen.append(given[0].detach()))
 
     def go(self, steps: int) -> list[float]:
         rates = []

@@ -109,14 +109,6 @@ def test_densities_are_below_the_variational_bound(method: str) -> None:
     assert term(z, shifted, rows[2]).information.item() < bound(z, shifted, rows[2]).information.item() - 5
 
 
-@pytest.mark.parametrize("method", EACH)
-def test_its_health_has_words_and_numbers(method: str) -> None:
-    term = trained(method, steps=3)
-    assert isinstance(term.messages(), list)
-    assert term.health()["regularizer/steps"] == 3
-    assert math.isfinite(term.information() or 0.0)
-
-
 def test_rates_are_those_of_the_estimator_unless_told() -> None:
     term = compression("knife", components=2)
     assert {group["lr"] for group in term.parameter_groups(0.5)} == {0.5}

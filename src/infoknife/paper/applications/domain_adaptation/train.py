@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 from typing_extensions import override
 
 from infoknife.paper.applications.domain_adaptation.data import Domain, Images
-from infoknife.paper.applications.domain_adaptation.methods import domain_term
+from infoknife.paper.applications.domain_adaptation.methods import Disentangled, domain_term
 from infoknife.paper.applications.domain_adaptation.model import (
     Adapter,
     accuracy,
@@ -108,6 +108,8 @@ class AdaptationTrainer(Run):
         self.adapter = Adapter(settings.channels, len(source.classes), settings.sigma, settings.dropout).to(self.device)
         self.model = self.adapter
         self.method = domain_term(settings).to(self.device)
+        if isinstance(self.method, Disentangled):
+            self.regularizer = self.method.regularizer
         groups = [{"params": list(self.model.parameters())}, *self.method.parameter_groups(settings.lr)]
         self.optimizer = torch.optim.Adam(groups, lr=settings.lr, betas=BETAS, fused=True)
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
@@ -148,8 +150,7 @@ class AdaptationTrainer(Run):
             "target_accuracy": accuracy(found, target.y),
             "prediction_entropy": entropy_of_predictions(found),
             "neighbourhood_density": neighbourhood_density(found),
-            "information": self.method.information() or 0.0,
-            **self.method.health(),
+            **self.health(),
         }
 
     @override
@@ -169,8 +170,8 @@ class AdaptationTrainer(Run):
             "confusion": confusion(found, target.y),
             "features": {"before": self.before, "after": self._features()},
         }
-        if (information := self.method.information()) is not None:
-            results |= {"information": information, "messages": self.method.messages()}
+        if self.regularizer is not None:
+            results |= {"information": self.information(), "messages": self.messages()}
         return results
 
     @override

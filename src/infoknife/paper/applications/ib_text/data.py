@@ -115,12 +115,7 @@ class PairData:
         return replace(self, train=self.train.take(kept), notes=(*self.notes, note))
 
     def separated(self, size: int, seed: int) -> "PairData":
-        """Let no pair choose and judge: where test has no labels, a part of train chooses and validation is the test.
-
-        Args:
-            size: Rows of train that choose, with the classes in proportion.
-            seed: Of the rows.
-        """
+        """Let no pair choose and judge: without a labelled test part of train chooses, and validation is the test."""
         if self.test is not None:
             return self
         choosing = self._drawn("selection_size", size, seed)

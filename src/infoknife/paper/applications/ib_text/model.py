@@ -137,8 +137,7 @@ def lower_states(encoder: nn.Module, layers: int, **inputs: Tensor) -> Tensor:
     whole = getattr(holder, name)
     setattr(holder, name, whole[: len(whole) - layers])
     try:
-        states: Tensor = encoder(**inputs).last_hidden_state
-        return states
+        return encoder(**inputs).last_hidden_state
     finally:
         setattr(holder, name, whole)
 

@@ -96,6 +96,8 @@ class BottleneckTrainer(Run):
         self.tokenizer = tokenizer_of(settings.encoder)
         self.bottleneck = _bottleneck(settings, pairs, self.steps)
         self.model = self.bottleneck
+        if self.bottleneck.compression is not None:
+            self.regularizer = self.bottleneck.compression.regularizer
         torch.nn.Module.to(self.model, self.device)
         self.rows = {} if rows is None else rows  # those that are given were read by a run with the same frozen layers
         for name in ("train", "validation"):
@@ -124,8 +126,7 @@ class BottleneckTrainer(Run):
         if out.information is not None:
             bound = self.vub(self.known[-1][:, : self.settings.bottleneck], self.known[-1]).item()
             self.gaps.append(out.information.item() - bound)
-        loss: Tensor = out.loss / self.settings.accumulate
-        return loss
+        return out.loss / self.settings.accumulate
 
     @override
     def update(self) -> None:
@@ -174,7 +175,7 @@ class BottleneckTrainer(Run):
             "encoder_name": self.bottleneck.config.encoder_name,
             "seconds_per_epoch": self.seconds / epochs,
             "notes": [*self.pairs.notes, *self._cut()],
-            "messages": [] if self.bottleneck.compression is None else self.bottleneck.compression.messages(),
+            "messages": self.messages(),
         }
         if self.gaps:
             results |= {"gap_mean": sum(self.gaps) / len(self.gaps), "gap_most": max(self.gaps)}
