@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from infoknife.paper.engine.records import Mean, number, several
+from infoknife.paper.engine import methods
+from infoknife.paper.engine.records import Frame, Mean, number, several
 
 Kind = Literal["reproduced", "ahead", "behind"]
 
@@ -118,6 +119,35 @@ def compared(
         text += (among if len(known) > 1 else "") + _noise(ours, rivals[best])
         text += f"; {ours.failures} of {ours.runs} runs failed" if ours.failures else ""
         yield Verdict(subject, "behind" if ahead else "ahead", best, text)
+
+
+def compared_where_all_have(
+    subject: str,
+    cells: Frame,
+    ours: str,
+    rivals: Sequence[str],
+    what: Callable[[Frame], str],
+    *,
+    goal: float = 0.0,
+    by: str | None = None,
+) -> Iterator[Verdict]:
+    """Yield how a method stands against rivals by the mean of its cells, in the rows that all of them have.
+
+    Args:
+        subject: Whose numbers they are.
+        cells: A column for each method.
+        ours: The method.
+        rivals: The others.
+        what: Says what is compared, from the rows.
+        goal: What would be best.
+        by: A level of the index whose means are averaged, each as one.
+    """
+    shared = cells[[ours, *rivals]].dropna()
+    whole = (shared.groupby(level=by).mean() if by else shared).mean()
+    means = {name: Mean(float(mean), None, len(shared)) for name, mean in whole.items()}
+    if len(shared):
+        theirs = {methods.title(name): means[name] for name in rivals}
+        yield from compared(subject, means[ours], theirs, what(shared), goal=goal)
 
 
 def _noise(ours: Mean, rival: Mean) -> str:

@@ -15,9 +15,9 @@ from infoknife.estimators import mi
 from infoknife.estimators.catalogue import CLASSES, CONTINUOUS
 from infoknife.inputs import one_of
 from infoknife.paper.engine import methods
-from infoknife.paper.engine.records import Frame, Mean, grouped, number, numbers, preset_title, several
+from infoknife.paper.engine.records import Frame, grouped, number, numbers, preset_title, several
 from infoknife.paper.engine.trial import Arguments, Experiment, OnStep, Outcome, Trial
-from infoknife.paper.engine.verdicts import Verdict, compared, none_ended
+from infoknife.paper.engine.verdicts import Verdict, compared_where_all_have, none_ended
 from infoknife.paper.experiments.applied import listed
 from infoknife.paper.experiments.entropies import curve
 from infoknife.paper.experiments.protocol import reporting, seeded
@@ -341,12 +341,8 @@ def _verdicts(runs: Frame) -> Iterator[Verdict]:
             if methods.is_ours(name) and name not in errors:
                 yield none_ended(subject, len(own))
             elif methods.is_ours(name):
-                shared = errors[[name, *rivals]].dropna()
-                means = {each: Mean(float(mean), None, len(shared)) for each, mean in shared.mean().items()}
-                theirs = {methods.title(rival): means[rival] for rival in rivals if len(shared)}
-                yield from compared(
-                    subject, means[name], theirs, f"mean |error|, nats, {several(len(shared), 'trial')}"
-                )
+                what = lambda shared: f"mean |error|, nats, {several(len(shared), 'trial')}"  # noqa: E731
+                yield from compared_where_all_have(subject, errors, name, rivals, what)
 
 
 BENCH = Experiment(

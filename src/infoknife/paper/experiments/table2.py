@@ -24,7 +24,7 @@ from infoknife.paper.engine.records import (
     text,
 )
 from infoknife.paper.engine.trial import Arguments, Experiment, Outcome, RunContext
-from infoknife.paper.engine.verdicts import Point, Verdict, compared, reproduced
+from infoknife.paper.engine.verdicts import Point, Verdict, compared_where_all_have, reproduced
 from infoknife.paper.experiments.applied import (
     Row,
     cost_table,
@@ -259,15 +259,15 @@ def _verdicts(runs: Frame) -> Iterator[Verdict]:
         if pairs == ALL and kept["preset"].iloc[0] == "paper":
             yield from _printed(kept)
         scores = kept.assign(score=100.0 * numbers(kept, "score")).pivot_table("score", ["task", "seed"], "method")
-        counts = grouped(kept, "method").size()
-        for name in counts.index if "knife" in counts else ():
-            if name != "knife" and {name, "knife"} <= {*scores.columns}:
-                both = scores[["knife", name]].dropna()
-                tasks = listed(both.index.get_level_values("task"), GLUE)
-                ours, theirs = (Mean(float(mean), None, len(both)) for mean in both.groupby("task").mean().mean())
-                what = f"mean over {', '.join(map(_title, tasks))}, percent"
-                rival = {methods.title(name): theirs} if len(both) else {}
-                yield from compared(f"{methods.title('knife')}, {pairs}", ours, rival, what, goal=100.0)
+        subject = f"{methods.title('knife')}, {pairs}"
+        for name in dict.fromkeys(kept["method"]) if "knife" in scores else ():
+            if name != "knife" and name in scores:
+                yield from compared_where_all_have(subject, scores, "knife", [name], _over, goal=100.0, by="task")
+
+
+def _over(shared: Frame) -> str:
+    tasks = listed(shared.index.get_level_values("task"), GLUE)
+    return f"mean over {', '.join(map(_title, tasks))}, percent"
 
 
 def _printed(runs: Frame) -> Iterator[Verdict]:
