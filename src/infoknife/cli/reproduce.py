@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from infoknife.cli.terminal import require_pandas
-from infoknife.cli.trials import numbers, print_tables, run_all
+from infoknife.cli.trials import Backend, Jobs, Retry, Scheduler, numbers, print_tables, run_all
 
 
 def reproduce(
@@ -15,7 +15,7 @@ def reproduce(
         str, typer.Option(help="paper: as published; ours: our best; cpu: what two cores can do; quick: minutes.")
     ] = "paper",
     out: Annotated[Path, typer.Option(help="Folder of the records.")] = Path("infoknife-results"),
-    jobs: Annotated[int, typer.Option(min=0, help="Trials at once; 0: one for every core.")] = 0,
+    jobs: Jobs = 0,
     seeds: Annotated[str | None, typer.Option(help="Runs, as 0,1 or 0-9; all if not given.")] = None,
     methods: Annotated[str | None, typer.Option(help="Methods, separated by commas; all if not given.")] = None,
     pairs: Annotated[str | None, typer.Option(help="Pairs of domains, as mnist-mnistm; all if not given.")] = None,
@@ -27,11 +27,9 @@ def reproduce(
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of the data sets, for the applications.")] = None,
     device: Annotated[str, typer.Option(help="Where the applications' networks are: cpu, or cuda.")] = "cpu",
-    backend: Annotated[str, typer.Option(help="joblib: processes of this machine; dask: a cluster.")] = "joblib",
-    scheduler: Annotated[
-        str | None, typer.Option(help="With dask: tcp://host:port; a cluster of this machine if not given.")
-    ] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Run failed trials again.")] = False,
+    backend: Backend = "joblib",
+    scheduler: Scheduler = None,
+    retry: Retry = False,
 ) -> None:
     """Run an experiment of the paper; the same command goes on where it was stopped.
 

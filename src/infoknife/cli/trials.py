@@ -2,7 +2,7 @@
 
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,16 +12,18 @@ if TYPE_CHECKING:
     from infoknife.paper.engine import Store, Trial
     from infoknife.paper.engine.records import Record
 
+Jobs = Annotated[int, typer.Option(min=0, help="Trials at once; 0: one for every core.")]
+Backend = Annotated[str, typer.Option(help="joblib: processes of this machine; dask: a cluster.")]
+Scheduler = Annotated[
+    str | None, typer.Option(help="With dask: tcp://host:port; a cluster of this machine if not given.")
+]
+Retry = Annotated[bool, typer.Option("--retry", help="Run failed trials again.")]
+
 
 def run_all(trials: "list[Trial]", store: "Store", *, jobs: int, retry: bool, **where: Any) -> "list[Record]":
     """Run what has no record yet, and say in the end what is on record and what failed.
 
-    Args:
-        trials: All that are wanted.
-        store: Where records go.
-        jobs: How many run at once; 0 for one on every core.
-        retry: Whether trials that failed before run again.
-        **where: Of ``run``: ``data``, ``device``, ``backend`` and ``scheduler``.
+    ``where`` goes to ``engine.run``: ``data``, ``device``, ``backend`` and ``scheduler``.
     """
     for trial in trials:  # stop before any work if data are not there
         trial.experiment.check(trial.arguments, where.get("data"))
