@@ -155,7 +155,17 @@ class Run(ABC):
         return False
 
     def run(self, folder: Path | None = None, on_progress: OnProgress | None = None) -> RunResult:
-        """Train, judge the model that was chosen, and leave everything in the folder; see ``train``."""
+        """Train, judge the model that was chosen, and leave settings, metrics, model and a page in the folder.
+
+        Args:
+            folder: Where checkpoints are written, whole or not at all; a run that was killed goes on from there to the
+                same result.
+            on_progress: Called after every step; after an evaluation with what was found.
+
+        Raises:
+            FloatingPointError: The loss is not finite.
+            ValueError: The folder holds another run's checkpoint.
+        """
         self.train(folder, on_progress)
         self.curves = {name: curve for name, curve in self.curves.items() if all(map(math.isfinite, curve))}
         results = self.finish()
@@ -166,12 +176,7 @@ class Run(ABC):
         return RunResult(self.judged(), results, self.curves)
 
     def train(self, folder: Path | None = None, on_progress: OnProgress | None = None) -> None:
-        """Take all steps that are left, from the checkpoint in the folder if there is one.
-
-        Args:
-            folder: Where checkpoints are written.
-            on_progress: Called after every step; after an evaluation with what was found.
-        """
+        """Take all steps that are left, from the checkpoint in the folder if there is one; see ``run``."""
         self.resume(folder)
         while self.step < self.steps:
             self.advance()
@@ -224,9 +229,6 @@ class Run(ABC):
         """Take over what a run that was killed has written, if there is any.
 
         A checkpoint of another version of the library is set aside, with a warning, and the run begins anew.
-
-        Raises:
-            ValueError: It is of other settings or data.
         """
         path = None if folder is None else folder / CHECKPOINT
         state = None if path is None else read_state(path)
@@ -387,11 +389,6 @@ def set_random_states(states: list[Tensor], device: torch.device) -> None:
         torch.cuda.set_rng_state(states[1], device)
 
 
-def constant(progress: float) -> float:
-    """Stay."""
-    return 1.0
-
-
 def cycle(progress: float) -> float:
     """Rise in a line over the first fifth, then fall as a cosine.
 
@@ -404,7 +401,7 @@ def cycle(progress: float) -> float:
     return 0.5 * (1 + math.cos(math.pi * (progress - WARM) / (1 - WARM))) + LEFT
 
 
-SCHEDULES: Mapping[str, Callable[[float], float]] = {"constant": constant, "cycle": cycle}
+SCHEDULES: Mapping[str, Callable[[float], float]] = {"constant": lambda progress: 1.0, "cycle": cycle}
 
 
 def _flat(results: Mapping[str, Any]) -> dict[str, Any]:

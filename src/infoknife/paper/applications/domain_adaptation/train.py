@@ -20,7 +20,7 @@ from infoknife.paper.applications.domain_adaptation.model import (
     neighbourhood_density,
     principal_components,
 )
-from infoknife.paper.applications.domain_adaptation.settings import AdaptationSettings
+from infoknife.paper.applications.domain_adaptation.settings import RULES, AdaptationSettings
 from infoknife.paper.applications.run import (
     SCHEDULES,
     Facts,
@@ -55,16 +55,10 @@ def adapt(
     Args:
         settings: What is run.
         source: The domain with labels.
-        target: The domain without.
-        folder: Where checkpoints are written, whole or not at all; a run that was killed goes on from there to the
-            same result. Settings, metrics, model and a page are left there in the end.
-        on_progress: Called after every step; after an evaluation with accuracies, information (nats) and the
-            regularizer's health.
+        target: The domain without, with the same classes.
+        folder: As in ``Run.run``, and the model in ``model.pt``.
+        on_progress: As in ``Run.run``; after an evaluation with accuracies, information and the regularizer's health.
         device: Where the networks are, as ``"cuda"``.
-
-    Raises:
-        FloatingPointError: The loss is not finite.
-        ValueError: The domains do not have the same classes, or the folder holds another run's checkpoint.
     """
     if source.classes != target.classes:
         raise ValueError(f"source has classes {source.classes}, target {target.classes}; expected the same ones")
@@ -87,12 +81,7 @@ class AdaptationTrainer(Run):
     MODULES = ("model", "method", "optimizer")
     STATE = ("class_loss", "before")
     CURVES = ("step", "source_accuracy", "target_accuracy", "information")
-    RULES = (
-        SelectionRule("target-validation", "target_accuracy", 1, "labels of the target, though few: the paper's rule"),
-        SelectionRule("source-validation", "source_accuracy", 1, "labels of the source"),
-        SelectionRule("prediction-entropy", "prediction_entropy", -1, "no labels"),
-        SelectionRule("neighbourhood-density", "neighbourhood_density", 1, "no labels"),
-    )
+    RULES = RULES
 
     def __init__(
         self,

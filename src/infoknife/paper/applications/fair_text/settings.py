@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from infoknife.paper.applications.fair_text.data import CORPORA, CorpusColumns
-from infoknife.paper.applications.run import SCHEDULES
+from infoknife.paper.applications.run import SCHEDULES, SelectionRule
 from infoknife.paper.applications.settings import Count, Fields, Natural, NotNegative, OpenShare, Positive, RunSettings
 from infoknife.paper.engine import methods
 
 METHODS = methods.names(methods.FAIR)
-RULES = ("last", "lowest-information", "label-minus-probe")
+RULES = (
+    SelectionRule("last", "step", 1, "nothing"),
+    SelectionRule("lowest-information", "held_out_information", -1, "private classes"),
+    SelectionRule("label-minus-probe", "margin", 1, "labels and private classes"),
+)
 
 CPU: dict[str, Any] = {
     **{"encoder": "bag", "embedding": 384, "features": 64, "hidden": 128, "word_dropout": 0.5, "noise": 0.2},
@@ -51,7 +55,7 @@ class FairTextSettings(RunSettings):
         ramp: Part of the training over which $\lambda$ rises from zero.
         clean: Whether the information is that of features without dropout, as they are used later.
         select: The model that is kept: the ``"last"``, that of ``"lowest-information"`` on validation texts, or the
-            last with what ``"label-minus-probe"`` says of it, see ``FairTextTrainer.RULES``.
+            last with what ``"label-minus-probe"`` says of it, see ``RULES``.
         every: Steps between two evaluations on validation texts, and between checkpoints.
 
     Examples:
@@ -65,7 +69,7 @@ class FairTextSettings(RunSettings):
         "corpus": ("synthetic", *CORPORA, "own"),
         "encoder": ("gru", "bag", "minilm"),
         "schedule": tuple(SCHEDULES),
-        "select": RULES,
+        "select": tuple(rule.name for rule in RULES),
     }
     PRESETS: ClassVar[Mapping[str, Fields]] = PRESETS
     METHOD_PRESETS: ClassVar[Mapping[str, Mapping[str, Fields]]] = {

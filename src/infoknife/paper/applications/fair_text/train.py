@@ -15,7 +15,7 @@ from infoknife import Audit, Regularizer, annealed, audit, mi
 from infoknife.atomic import written_whole
 from infoknife.paper.applications.fair_text.data import Corpus, Texts, load_corpus, synthetic
 from infoknife.paper.applications.fair_text.model import TextClassifier, encoded, erase_private
-from infoknife.paper.applications.fair_text.settings import FairTextSettings
+from infoknife.paper.applications.fair_text.settings import RULES, FairTextSettings
 from infoknife.paper.applications.pretrained import library
 from infoknife.paper.applications.run import (
     SCHEDULES,
@@ -82,16 +82,10 @@ def learn(
     Args:
         settings: What is run.
         data: The user's table, or a folder with it.
-        folder: Where checkpoints are written, whole or not at all; a run that was killed goes on from there to the
-            same result. Settings, metrics, model, held-out features and pages are left there in the end.
+        folder: As in ``Run.run``, and ``model.pt``, the held-out features and the page of the audit.
         device: Where the networks are, as ``"cuda"``.
-        on_progress: Called after every step; after an evaluation with accuracy, information (nats) and the
-            regularizer's health.
+        on_progress: As in ``Run.run``; after an evaluation with accuracy, information and the regularizer's health.
         corpus: Instead of loading one.
-
-    Raises:
-        FloatingPointError: The loss is not finite.
-        ValueError: The corpus cannot be used, or the folder holds another run's checkpoint.
     """
     corpus = corpus or corpus_of(settings, data)
     check_held_out(corpus)
@@ -136,11 +130,7 @@ class FairTextTrainer(Run):
     MODULES = ("model", "kept", "regularizer", "optimizer")
     STATE = ("order",)
     CURVES = ("step", "main_accuracy", "information")
-    RULES = (
-        SelectionRule("last", "step", 1, "nothing"),
-        SelectionRule("lowest-information", "held_out_information", -1, "private classes"),
-        SelectionRule("label-minus-probe", "margin", 1, "labels and private classes"),
-    )
+    RULES = RULES
 
     def __init__(
         self,

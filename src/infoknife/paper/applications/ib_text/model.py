@@ -326,19 +326,14 @@ class Bottleneck(PreTrainedModel):
             logits = self.head(features)
             return BottleneckOutput(self._task_loss(logits[None], labels), self._in_units(logits))
         mean, log_variance = self.mean(features), self.log_variance(features).clamp(LOWEST, HIGHEST)
-        if not self.training:
-            logits = self.head(mean)
-            return BottleneckOutput(self._task_loss(logits[None], labels), self._in_units(logits), mean, log_variance)
-        z = self.sample(mean, log_variance)  # S N K
+        z = self.sample(mean, log_variance) if self.training else mean[None]  # S N K
         logits = self.head(z)
-        loss = self._task_loss(logits, labels)
-        if loss is None:
-            return BottleneckOutput(None, self._in_units(logits.mean(0)), mean, log_variance)
-        if self.compression is None:
-            return BottleneckOutput(loss, self._in_units(logits.mean(0)), mean, log_variance)
-        terms = self.compression(z[0].float(), torch.cat([mean, log_variance], -1).float(), features.float())
-        loss = loss + self._weight() * terms.information + terms.estimator
-        return BottleneckOutput(loss, self._in_units(logits.mean(0)), mean, log_variance, terms.information.detach())
+        loss, information = self._task_loss(logits, labels), None
+        if self.training and loss is not None and self.compression is not None:
+            terms = self.compression(z[0].float(), torch.cat([mean, log_variance], -1).float(), features.float())
+            loss = loss + self._weight() * terms.information + terms.estimator
+            information = terms.information.detach()
+        return BottleneckOutput(loss, self._in_units(logits.mean(0)), mean, log_variance, information)
 
     def features(
         self,

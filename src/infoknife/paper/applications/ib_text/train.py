@@ -45,18 +45,10 @@ def tune(
     Args:
         settings: What is run.
         data: The user's table, or a folder with it.
-        folder: Where checkpoints are written, whole or not at all; a run that was killed goes on from there to the
-            same result. Settings, metrics, the model in Hugging Face's form, the information plane and a page are left
-            there in the end.
+        folder: As in ``Run.run``, and the model in Hugging Face's form and the information plane.
         device: Where the networks are, as ``"cuda"``.
-        on_progress: Called after every step, counted in hundredths of one of ``settings.epochs``; after an evaluation
-            with score and information (nats).
+        on_progress: As in ``Run.run``, but steps are hundredths of one of ``settings.epochs``.
         pairs: Instead of loading them.
-
-    Raises:
-        FloatingPointError: The loss is not finite.
-        ValueError: The table cannot be used, or the folder holds another run's checkpoint.
-        OSError: The encoder cannot be loaded.
     """
     pairs = pairs or data_of(settings, data)
     with seeded(settings.seed, device):
