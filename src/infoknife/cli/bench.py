@@ -7,7 +7,7 @@ import typer
 
 from infoknife.cli.tasks import matching
 from infoknife.cli.terminal import require_pandas
-from infoknife.cli.trials import Backend, Jobs, Retry, Scheduler, numbers, print_tables, run_all
+from infoknife.cli.trials import Backend, Jobs, Retry, Scheduler, listed, numbers, print_tables, run_all
 
 if TYPE_CHECKING:
     from infoknife.paper.engine import Trial
@@ -55,15 +55,8 @@ def _selected(preset: str, tasks: str | None, methods: str | None, n: str | None
     wanted = None
     if tasks is not None:
         wanted = list(dict.fromkeys(t for part in tasks.split(",") for t in matching(catalogue.names(), part)))
-    chosen = methods.split(",") if methods else None
-    found = trials(preset, tasks=wanted, only=chosen, sizes=_sizes(n), seeds=numbers("seeds", seeds))
+    sizes = listed(n, "n", int, "sample sizes as in 1000,5000")
+    found = trials(preset, tasks=wanted, only=listed(methods), sizes=sizes, seeds=numbers("seeds", seeds))
     if not found:
         raise ValueError(f"methods is {methods!r}, and none of them is made for these tasks; choose others")
     return found
-
-
-def _sizes(text: str | None) -> list[int] | None:
-    try:
-        return None if text is None else [int(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(f"n is {text!r}; expected sample sizes as in 1000,5000") from None

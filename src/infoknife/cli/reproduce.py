@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from infoknife.cli.terminal import require_pandas
-from infoknife.cli.trials import Backend, Jobs, Retry, Scheduler, numbers, print_tables, run_all
+from infoknife.cli.trials import Backend, Jobs, Retry, Scheduler, listed, numbers, print_tables, run_all
 
 
 def reproduce(
@@ -43,13 +43,13 @@ def reproduce(
         _list()
         return
     only: dict[str, Any] = {
-        "method": _listed(methods),
+        "method": listed(methods),
         "seed": numbers("seeds", seeds),
-        "pair": _listed(pairs),
-        "corpus": _listed(corpora),
-        "weight": _weights(weights),
-        "task": _listed(tasks),
-        "train_size": _sizes(train_sizes),
+        "pair": listed(pairs),
+        "corpus": listed(corpora),
+        "weight": listed(weights, "weights", float, "numbers as in 0.1,1"),
+        "task": listed(tasks),
+        "train_size": listed(train_sizes, "train_sizes", _size, "numbers, or all, as in 500,all"),
     }
     wanted = select(name, preset, data=data, only=only)
     where = {"data": data, "device": device, "backend": backend, "scheduler": scheduler}
@@ -57,23 +57,8 @@ def reproduce(
     typer.echo(f"Report: infoknife report {out}")
 
 
-def _listed(text: str | None) -> list[str] | None:
-    return text.split(",") if text else None
-
-
-def _weights(text: str | None) -> list[float] | None:
-    try:
-        return [float(part) for part in text.split(",")] if text else None
-    except ValueError:
-        raise ValueError(f"weights is {text!r}; expected numbers as in 0.1,1") from None
-
-
-def _sizes(text: str | None) -> list[int | str] | None:
-    """Numbers of training pairs; ``"all"`` is one of them."""
-    parts = text.split(",") if text else []
-    if not all(part == "all" or part.isdecimal() for part in parts):
-        raise ValueError(f"train_sizes is {text!r}; expected numbers, or all, as in 500,all")
-    return [part if part == "all" else int(part) for part in parts] or None
+def _size(part: str) -> int | str:
+    return part if part == "all" else int(part)
 
 
 def _list() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -69,6 +70,19 @@ def numbers(name: str, text: str | None) -> list[int] | None:
     if None in parts or not all(ranges):
         raise ValueError(f"{name} is {text!r}; expected numbers as in 0,1 or 0-9")
     return [number for part in ranges for number in part]
+
+
+def listed(text: str | None, name: str = "", read: Callable[[str], Any] = str, expected: str = "") -> Any:
+    """Read a list with commas; a ``ValueError`` that names the option where a part of it cannot be read.
+
+    Examples:
+        >>> listed("0.1,1", "weights", float, "numbers as in 0.1,1"), listed("knife,doe"), listed(None)
+        ([0.1, 1.0], ['knife', 'doe'], None)
+    """
+    try:
+        return [read(part) for part in text.split(",")] if text else None
+    except ValueError:
+        raise ValueError(f"{name} is {text!r}; expected {expected}") from None
 
 
 def print_tables(records: "list[Record]") -> None:

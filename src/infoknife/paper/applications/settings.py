@@ -5,7 +5,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from numbers import Integral, Real
 from types import UnionType
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, Union, get_args, get_origin
@@ -105,7 +105,10 @@ class RunSettings(ABC):
 
     def changed(self) -> dict[str, Any]:
         """Return the fields that are not as the class has them: a new field with a default changes nothing here."""
-        default = {each.name: _plain(_default(each)) for each in fields(self)}
+        default = {
+            each.name: _plain(each.default if each.default_factory is MISSING else each.default_factory())
+            for each in fields(self)
+        }
         return {name: value for name, value in self.arguments().items() if value != default[name]}
 
     def own_columns(self, kind: type) -> Any:
@@ -172,10 +175,6 @@ def _check(name: str, value: Any, kind: Any) -> None:
     for rule in rules:
         if not rule.holds(value):
             raise ValueError(f"{name} is {value!r}; expected {rule.expected}")
-
-
-def _default(each: Field[Any]) -> Any:
-    return each.default if each.default_factory is MISSING else each.default_factory()
 
 
 def _plain(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """What applications share: settings of a trial, percents over seeds beside the paper's, costs, and curves."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,15 +27,12 @@ from infoknife.pictures import Block, Heading, Table
 def resolved(settings: Any, preset: str, arguments: Mapping[str, Any]) -> Any:
     """The settings of an application: what was set, None included, and the preset's for all else."""
     names = {each.name for each in fields(settings)}
-    known = {name: value for name, value in arguments.items() if name in names}
-    nothing = {name: None for name, value in known.items() if value is None}
-    return replace(settings.preset(preset, **known), **nothing)
+    return settings.preset(preset, **{name: value for name, value in arguments.items() if name in names})
 
 
 def outcome(found: Any, settings: Any) -> Outcome:
-    """What an application found, with the settings that followed from the preset, and curves that are all numbers."""
-    finite = {name: curve for name, curve in found.curves.items() if pd.notna(curve).all()}
-    return Outcome(found.results | {"settings": settings.arguments()}, finite)
+    """What an application found, with the settings that followed from the preset."""
+    return Outcome(found.results | {"settings": settings.arguments()}, found.curves)
 
 
 def data_files(data: Path | None) -> list[Path]:

@@ -34,8 +34,9 @@ class Climb(NamedTuple):
 def climbs(runs: Frame) -> list[Climb]:
     """All methods, preset by preset. The variance is the mean variance within a run plus that between their means."""
     good = runs[runs["levels"].map(lambda levels: isinstance(levels, list))]
+    last_bias = lambda run: abs(run["levels"][-1]["bias"])  # noqa: E731
     return [
-        Climb(preset, method, title, len(own), _levels(own["levels"]), min(own.to_dict("records"), key=_last_bias))
+        Climb(preset, method, title, len(own), _levels(own["levels"]), min(own.to_dict("records"), key=last_bias))
         for (preset, method, title), own in grouped(good, ["preset", "method", "title"])
     ]
 
@@ -48,10 +49,6 @@ def _levels(runs: Any) -> Frame:
     found["variance"] = each["variance"].mean() + found["spread"] ** 2
     found["mse"] = found["bias"] ** 2 + found["variance"]
     return found
-
-
-def _last_bias(run: Mapping[str, Any]) -> float:
-    return abs(float(run["levels"][-1]["bias"]))
 
 
 # tables

@@ -73,10 +73,6 @@ TABLE1 = Experiment(
         "quick": partial(_trials, "data", 3, 0.003),
     },
     blocks=_blocks,
-    verdicts=partial(entropies.error_verdicts, published=PUBLISHED),
-    summary=lambda runs: [entropies.error_table(runs, PUBLISHED)],
-    needs=("dim",),
-    columns=entropies.COLUMNS,
-    derive=entropies.densities,
+    **entropies.shared(PUBLISHED),
     place=lambda arguments: f"d={arguments['dim']}",
 )

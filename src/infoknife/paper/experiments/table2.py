@@ -1,7 +1,6 @@
 """Table 2: an encoder of texts that is fine-tuned through an information bottleneck (section 4.1)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
@@ -41,7 +40,6 @@ from infoknife.paper.experiments.applied import (
 from infoknife.paper.experiments.entropies import curve
 from infoknife.pictures import Block, Chart, Fold, Panel, Table
 
-HUB = "nyu-mll/glue"  # where the pairs come from without a folder
 GLUE = {"mrpc": ("f1", "accuracy"), "stsb": ("pearson", "spearman"), "rte": ("accuracy",)}
 TITLES = {"mrpc": "MRPC", "stsb": "STS-B", "rte": "RTE", "f1": "F1", "pearson": "Pearson", "spearman": "Spearman"}
 COLUMNS = [(task, metric) for task, metrics in GLUE.items() for metric in metrics]
@@ -67,14 +65,14 @@ PUBLISHED = {name: dict(zip(COLUMNS, (Mean(*cell, 10) for cell in row), strict=T
 
 def run(arguments: Arguments, context: RunContext) -> Outcome:
     """Fine-tune with one method; a trial that was killed goes on from its checkpoint."""
-    settings = _sourced(resolved(ib_text.BottleneckSettings, context.preset, arguments), context.data)
+    settings = resolved(ib_text.BottleneckSettings, context.preset, arguments)
     return outcome(ib_text.tune(settings, data=context.data, **context.where), settings)
 
 
 def check(arguments: Arguments, data: Path | None) -> None:
     """Raise where pairs or encoder of a trial cannot be used; each is looked at once."""
     settings = ib_text.BottleneckSettings.of({name: arguments[name] for name in PAIRS if name in arguments})
-    _check_pairs(_sourced(settings, data), data)
+    _check_pairs(settings, data)
     _check_encoder(str(arguments.get("encoder", settings.encoder)))
 
 
@@ -90,12 +88,6 @@ def _check_pairs(settings: Any, data: Path | None) -> None:
 @lru_cache
 def _check_encoder(name: str) -> None:
     pretrained.tokenizer_of(name)
-
-
-def _sourced(settings: Any, data: Path | None) -> Any:
-    """Take a task of GLUE from the hub where there is no folder."""
-    here = data is not None or settings.hub is not None or settings.task not in GLUE
-    return settings if here else replace(settings, hub=HUB)
 
 
 def _paper() -> Iterator[Arguments]:

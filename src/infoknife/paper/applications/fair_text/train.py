@@ -146,7 +146,9 @@ class FairTextTrainer(Run):
         self.model = self.classifier
         self.rows = {name: self._read(getattr(corpus, name)) for name in ("train", "validation", "test")}
         self.y, self.s = corpus.train.y.to(self.device), corpus.train.s.to(self.device)
-        self.kept = _average(self.classifier, settings.average)
+        self.kept: TextClassifier | AveragedModel = self.classifier
+        if settings.average:
+            self.kept = AveragedModel(self.classifier, multi_avg_fn=get_ema_multi_avg_fn(settings.average))
         if (regularizer := private_regularizer(settings, len(corpus.privates))) is not None:
             self.regularizer = regularizer.to(self.device)
         moving = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
@@ -309,11 +311,6 @@ def attacked(z: Tensor, s: Tensor, z_new: Tensor, s_new: Tensor) -> float:
     trees = ensemble.HistGradientBoostingClassifier(max_iter=TREES, class_weight="balanced", random_state=0)
     probes = (linear.LogisticRegression(max_iter=200, class_weight="balanced"), trees)
     return max(float(score(s_new, probe.fit(z.numpy(), s).predict(z_new.numpy()))) for probe in probes)
-
-
-def _average(model: TextClassifier, momentum: float) -> TextClassifier | AveragedModel:
-    """A running average of a model; the model itself where there is no momentum."""
-    return AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(momentum)) if momentum else model
 
 
 def _audited(z: Tensor, s: Tensor, corpus: Corpus, seed: int) -> Audit:
