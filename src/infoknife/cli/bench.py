@@ -7,7 +7,7 @@ import typer
 
 from infoknife.cli.tasks import matching
 from infoknife.cli.terminal import require_pandas
-from infoknife.cli.trials import numbers, print_tables, run_all
+from infoknife.cli.trials import Backend, Jobs, Retry, Scheduler, listed, numbers, print_tables, run_all
 
 if TYPE_CHECKING:
     from infoknife.paper.engine import Trial
@@ -27,13 +27,11 @@ def bench(
     methods: Annotated[str | None, typer.Option(help="Estimators, separated by commas; all if not given.")] = None,
     n: Annotated[str | None, typer.Option("--n", help="Sample sizes, as 1000,5000.")] = None,
     seeds: Annotated[str | None, typer.Option(help="Runs, as 0,1 or 0-9; 0 if not given.")] = None,
-    jobs: Annotated[int, typer.Option(min=0, help="Trials at once; 0: one for every core.")] = 0,
+    jobs: Jobs = 0,
     out: Annotated[Path, typer.Option(help="Folder of the records.")] = Path("infoknife-bench"),
-    backend: Annotated[str, typer.Option(help="joblib: processes of this machine; dask: a cluster.")] = "joblib",
-    scheduler: Annotated[
-        str | None, typer.Option(help="With dask: tcp://host:port; a cluster of this machine if not given.")
-    ] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Run failed trials again.")] = False,
+    backend: Backend = "joblib",
+    scheduler: Scheduler = None,
+    retry: Retry = False,
 ) -> None:
     """Compare estimators with known truths; the same command goes on where it was stopped.
 
@@ -57,15 +55,8 @@ def _selected(preset: str, tasks: str | None, methods: str | None, n: str | None
     wanted = None
     if tasks is not None:
         wanted = list(dict.fromkeys(t for part in tasks.split(",") for t in matching(catalogue.names(), part)))
-    chosen = methods.split(",") if methods else None
-    found = trials(preset, tasks=wanted, only=chosen, sizes=_sizes(n), seeds=numbers("seeds", seeds))
+    sizes = listed(n, "n", int, "sample sizes as in 1000,5000")
+    found = trials(preset, tasks=wanted, only=listed(methods), sizes=sizes, seeds=numbers("seeds", seeds))
     if not found:
         raise ValueError(f"methods is {methods!r}, and none of them is made for these tasks; choose others")
     return found
-
-
-def _sizes(text: str | None) -> list[int] | None:
-    try:
-        return None if text is None else [int(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(f"n is {text!r}; expected sample sizes as in 1000,5000") from None

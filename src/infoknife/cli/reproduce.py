@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from infoknife.cli.terminal import require_pandas
-from infoknife.cli.trials import numbers, print_tables, run_all
+from infoknife.cli.trials import Backend, Jobs, Retry, Scheduler, listed, numbers, print_tables, run_all
 
 
 def reproduce(
@@ -15,7 +15,7 @@ def reproduce(
         str, typer.Option(help="paper: as published; ours: our best; cpu: what two cores can do; quick: minutes.")
     ] = "paper",
     out: Annotated[Path, typer.Option(help="Folder of the records.")] = Path("infoknife-results"),
-    jobs: Annotated[int, typer.Option(min=0, help="Trials at once; 0: one for every core.")] = 0,
+    jobs: Jobs = 0,
     seeds: Annotated[str | None, typer.Option(help="Runs, as 0,1 or 0-9; all if not given.")] = None,
     methods: Annotated[str | None, typer.Option(help="Methods, separated by commas; all if not given.")] = None,
     pairs: Annotated[str | None, typer.Option(help="Pairs of domains, as mnist-mnistm; all if not given.")] = None,
@@ -27,11 +27,9 @@ def reproduce(
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of the data sets, for the applications.")] = None,
     device: Annotated[str, typer.Option(help="Where the applications' networks are: cpu, or cuda.")] = "cpu",
-    backend: Annotated[str, typer.Option(help="joblib: processes of this machine; dask: a cluster.")] = "joblib",
-    scheduler: Annotated[
-        str | None, typer.Option(help="With dask: tcp://host:port; a cluster of this machine if not given.")
-    ] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Run failed trials again.")] = False,
+    backend: Backend = "joblib",
+    scheduler: Scheduler = None,
+    retry: Retry = False,
 ) -> None:
     """Run an experiment of the paper; the same command goes on where it was stopped.
 
@@ -45,13 +43,13 @@ def reproduce(
         _list()
         return
     only: dict[str, Any] = {
-        "method": _listed(methods),
+        "method": listed(methods),
         "seed": numbers("seeds", seeds),
-        "pair": _listed(pairs),
-        "corpus": _listed(corpora),
-        "weight": _weights(weights),
-        "task": _listed(tasks),
-        "train_size": _sizes(train_sizes),
+        "pair": listed(pairs),
+        "corpus": listed(corpora),
+        "weight": listed(weights, "weights", float, "numbers as in 0.1,1"),
+        "task": listed(tasks),
+        "train_size": listed(train_sizes, "train_sizes", _size, "numbers, or all, as in 500,all"),
     }
     wanted = select(name, preset, data=data, only=only)
     where = {"data": data, "device": device, "backend": backend, "scheduler": scheduler}
@@ -59,23 +57,8 @@ def reproduce(
     typer.echo(f"Report: infoknife report {out}")
 
 
-def _listed(text: str | None) -> list[str] | None:
-    return text.split(",") if text else None
-
-
-def _weights(text: str | None) -> list[float] | None:
-    try:
-        return [float(part) for part in text.split(",")] if text else None
-    except ValueError:
-        raise ValueError(f"weights is {text!r}; expected numbers as in 0.1,1") from None
-
-
-def _sizes(text: str | None) -> list[int | str] | None:
-    """Numbers of training pairs; ``"all"`` is one of them."""
-    parts = text.split(",") if text else []
-    if not all(part == "all" or part.isdecimal() for part in parts):
-        raise ValueError(f"train_sizes is {text!r}; expected numbers, or all, as in 500,all")
-    return [part if part == "all" else int(part) for part in parts] or None
+def _size(part: str) -> int | str:
+    return part if part == "all" else int(part)
 
 
 def _list() -> None:

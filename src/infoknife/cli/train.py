@@ -1,45 +1,25 @@
 """``infoknife train``: the applications, one command each."""
 
-import ast
-import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from infoknife.cli.terminal import Commands, note
-from infoknife.cli.training import train_in_folder
+from infoknife.cli.training import RunOptions, with_run_options
 
 METRICS = {"f1": "F1", "accuracy": "accuracy", "pearson": "Pearson correlation", "spearman": "Spearman correlation"}
 METRICS |= {"calibration_error": "calibration error"}
-WORDS = {"true": True, "false": False, "none": None, "all": None}
 
-Preset = Annotated[str, typer.Option(help="paper: as published; cpu: minutes; quick: a glance.")]
 Hub = Annotated[str | None, typer.Option(help="A repository of Hugging Face, instead of --data.")]
 Table = Annotated[Path | None, typer.Option(help="Your table, or a folder with it: CSV, TSV or parquet.")]
 Split = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Says train, validation or test; split if there is one.")
 ]
-Weight = Annotated[
-    float | None, typer.Option("--weight", "--lambda", help="Lambda, in front of the information in nats.")
-]
-BatchSize = Annotated[int | None, typer.Option(min=2, help="Rows in a step.")]
-Rate = Annotated[float | None, typer.Option(help="Learning rate of the encoder.")]
 Steps = Annotated[int | None, typer.Option(min=1, help="Steps of training, instead of the preset's.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
-Set = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="NAME=VALUE", help="Any other setting, as estimator.activation=tanh; may be repeated."
-    ),
-]
-Device = Annotated[str, typer.Option(help="Where the networks are: cpu, or cuda.")]
-Threads = Annotated[int, typer.Option(min=0, help="Threads of torch; 0: one for every core.")]
-TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="Write curves for TensorBoard as well.")]
-Out = Annotated[Path, typer.Option(help="Where the run's folder is made: settings, metrics, model and page.")]
-RUNS = Path("infoknife-runs")
 
 train = typer.Typer(
     name="train",
@@ -56,24 +36,17 @@ def _train() -> None:
 
 
 @train.command("domain-adaptation")
+@with_run_options
 def domain_adaptation(
     source: Annotated[str, typer.Option(help="Domain with labels, as mnist, or your own NAME.npz.")] = "digits",
     target: Annotated[str, typer.Option(help="Domain without labels.")] = "mnist5k",
     method: Annotated[
         str, typer.Option(help="source-only, knife, club, doe, infonce, mine, nwj, dann, or coral.")
     ] = "knife",
-    preset: Preset = "cpu",
     data: Annotated[Path | None, typer.Option(help="Folder of NAME.npz files; without one, Hugging Face.")] = None,
-    seed: Seed = 0,
     steps: Steps = None,
-    batch_size: BatchSize = None,
-    lr: Rate = None,
-    weight: Weight = None,
-    changes: Set = None,
-    device: Device = "cpu",
-    threads: Threads = 0,
-    tensorboard: TensorBoard = False,
-    out: Out = RUNS,
+    *,
+    run: RunOptions,
 ) -> None:
     """Train a classifier for images without labels, with the help of labelled ones from elsewhere.
 
@@ -83,20 +56,11 @@ def domain_adaptation(
     """
     from infoknife.paper.applications.domain_adaptation import AdaptationSettings, adapt, load_pair
 
-    given = {"steps": steps, "batch_size": batch_size, "lr": lr, "weight": weight}
-    with _no_warnings():
-        settings = AdaptationSettings.preset(preset, source, target, method, seed, **_changes(given, changes))
-        domains = load_pair(source, target, folder=data, size=settings.size)
+    changes = run.settings({"steps": steps})
+    settings = AdaptationSettings.preset(run.preset, source, target, method, run.seed, **changes)
+    domains = load_pair(source, target, folder=data, size=settings.size)
     digest = "-".join(domain.digest for domain in domains)
-    folder, results = train_in_folder(
-        settings,
-        digest,
-        lambda **where: adapt(settings, *domains, **where),
-        out=out,
-        device=device,
-        threads=threads,
-        tensorboard=tensorboard,
-    )
+    folder, results = run.train(settings, digest, partial(adapt, settings, *domains))
     typer.echo(f"{settings.title}: accuracy on the target's test images")
     typer.echo(f"  {results['accuracy']:.4f}  best target validation, step {results['best_step']}")
     typer.echo(f"  {results['last_accuracy']:.4f}  the last model")
@@ -107,6 +71,7 @@ def domain_adaptation(
 
 
 @train.command("fair-text")
+@with_run_options
 def fair_text(
     data: Table = None,
     hub: Hub = None,
@@ -116,7 +81,6 @@ def fair_text(
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="What is to be learned: classes.")] = None,
     private: Annotated[str | None, typer.Option(metavar="COLUMN", help="What is to be hidden: classes.")] = None,
     method: Annotated[str, typer.Option(help="none, knife, club, infonce, nwj, doe, mine, adv, or leace.")] = "knife",
-    weight: Weight = None,
     at_most: Annotated[
         float | None, typer.Option(metavar="NATS", help="What the features may tell, instead of a weight.")
     ] = None,
@@ -128,16 +92,9 @@ def fair_text(
     balance: Annotated[bool, typer.Option("--balance", help="As many rows of every pair of classes.")] = False,
     encoder: Annotated[str | None, typer.Option(help="bag: of words; gru; minilm: pretrained.")] = None,
     fine_tune: Annotated[bool, typer.Option("--fine-tune", help="Train the pretrained encoder as well.")] = False,
-    preset: Preset = "cpu",
-    seed: Seed = 0,
     steps: Steps = None,
-    batch_size: BatchSize = None,
-    lr: Rate = None,
-    changes: Set = None,
-    device: Device = "cpu",
-    threads: Threads = 0,
-    tensorboard: TensorBoard = False,
-    out: Out = RUNS,
+    *,
+    run: RunOptions,
 ) -> None:
     """Train a classifier of texts whose features say little or nothing about a private attribute.
 
@@ -151,28 +108,16 @@ def fair_text(
 
     columns: dict[str, Any] = {"label": label, "private": private, "text": text, "split": split}
     columns |= {"strip": tuple(strip or ()) or None, "balance": balance or None}
-    given = {"hub": hub, "weight": weight, "at_most": at_most, "encoder": encoder, "fine_tune": fine_tune or None}
-    given |= {"steps": steps, "batch_size": batch_size, "lr": lr}
+    given = {"hub": hub, "at_most": at_most, "encoder": encoder, "fine_tune": fine_tune or None, "steps": steps}
     own = data is not None or hub is not None or any(columns.values())
-    with _no_warnings():
-        if weight is not None and at_most is not None:
-            raise ValueError(
-                "--weight and --at-most are both given; expected one: a limit chooses the weight by itself"
-            )
-        if corpus == "synthetic" and own:
-            raise ValueError("--corpus synthetic is made up; leave out --data, --hub and columns, or --corpus")
-        changed = _changes({**given, **columns}, changes)
-        settings = FairTextSettings.preset(preset, corpus or ("own" if own else "synthetic"), method, seed, **changed)
-        texts = corpus_of(settings, data)
-    folder, results = train_in_folder(
-        settings,
-        texts.digest,
-        lambda **where: learn(settings, corpus=texts, **where),
-        out=out,
-        device=device,
-        threads=threads,
-        tensorboard=tensorboard,
-    )
+    if run.weight is not None and at_most is not None:
+        raise ValueError("--weight and --at-most are both given; expected one: a limit chooses the weight by itself")
+    if corpus == "synthetic" and own:
+        raise ValueError("--corpus synthetic is made up; leave out --data, --hub and columns, or --corpus")
+    changes, name = run.settings({**given, **columns}), corpus or ("own" if own else "synthetic")
+    settings = FairTextSettings.preset(run.preset, name, method, run.seed, **changes)
+    texts = corpus_of(settings, data)
+    folder, results = run.train(settings, texts.digest, partial(learn, settings, corpus=texts))
     low, high = results["leak_interval"]
     truth = "" if results["truth"] is None else f"; a text itself tells {results['truth']:.3f}"
     typer.echo(f"{settings.title}: accuracies on texts that were not trained on")
@@ -186,12 +131,12 @@ def fair_text(
 
 
 @train.command("ib-text")
+@with_run_options
 def ib_text(
     task: Annotated[str | None, typer.Option(help="A task of GLUE: mrpc, stsb or rte; or give --label.")] = None,
     data: Table = None,
     hub: Hub = None,
     method: Annotated[str, typer.Option(help="plain, none, vub, knife, club, infonce, mine, nwj or doe.")] = "knife",
-    weight: Weight = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Your table: what is to be learned.")] = None,
     first: Annotated[str | None, typer.Option(metavar="COLUMN", help="The texts; sentence1 if not given.")] = None,
     second: Annotated[
@@ -206,16 +151,9 @@ def ib_text(
         str | None, typer.Option(metavar="N", help="Upper layers of the encoder that learn, or all.")
     ] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Epochs of training.")] = None,
-    batch_size: BatchSize = None,
-    lr: Rate = None,
-    preset: Preset = "cpu",
-    seed: Seed = 0,
     test: Annotated[bool, typer.Option("--test", help="Judge it on labelled test pairs as well.")] = False,
-    changes: Set = None,
-    device: Device = "cpu",
-    threads: Threads = 0,
-    tensorboard: TensorBoard = False,
-    out: Out = RUNS,
+    *,
+    run: RunOptions,
 ) -> None:
     """Fine-tune a pretrained encoder of texts, and let z keep little of them beside what tells the label.
 
@@ -229,27 +167,18 @@ def ib_text(
     from infoknife.paper.applications.pretrained import library
 
     given: dict[str, Any] = {"label": label, "first": first, "second": second, "split": split, "hub": hub}
-    given |= {"regression": regression or None, "encoder": encoder, "epochs": epochs, "weight": weight}
-    given |= {"batch_size": batch_size, "lr": lr, "test": test or None}
+    given |= {"regression": regression or None, "encoder": encoder, "epochs": epochs, "test": test or None}
     more = [f"{name}={value}" for name, value in (("train_size", train_size), ("layers", layers)) if value is not None]
-    with _no_warnings():
-        if second is not None and no_second:
-            raise ValueError("--second and --no-second are both given; expected one of them")
-        changed = _changes(given, [*more, *["second=none"] * no_second, *(changes or [])])
-        settings = BottleneckSettings.preset(preset, "own" if task is None else task_key(task), method, seed, **changed)
-        library("transformers", "ib-text")
-        from infoknife.paper.applications.ib_text import data_of, tune
+    if second is not None and no_second:
+        raise ValueError("--second and --no-second are both given; expected one of them")
+    run = replace(run, changes=[*more, *["second=none"] * no_second, *(run.changes or [])])
+    name = "own" if task is None else task_key(task)
+    settings = BottleneckSettings.preset(run.preset, name, method, run.seed, **run.settings(given))
+    library("transformers", "ib-text")
+    from infoknife.paper.applications.ib_text import data_of, tune
 
-        pairs = data_of(settings, data)
-    folder, results = train_in_folder(
-        settings,
-        pairs.digest,
-        lambda **where: tune(settings, pairs=pairs, **where),
-        out=out,
-        device=device,
-        threads=threads,
-        tensorboard=tensorboard,
-    )
+    pairs = data_of(settings, data)
+    folder, results = run.train(settings, pairs.digest, partial(tune, settings, pairs=pairs))
     epochs_said = f"epoch {results['best_epoch']:g} of {results['epochs']}"
     typer.echo(f"{settings.title}: per cent on validation pairs, with z at its mean, after {epochs_said}, the best")
     for name, value in _percents(results):
@@ -260,39 +189,6 @@ def ib_text(
     if test and not results["test"]:
         note("there are no labelled test pairs")
     _files(folder, results, Model="model", Plane="plane.png")
-
-
-@contextmanager
-def _no_warnings() -> Iterator[None]:
-    """Leave out what a corpus warns of, which is among its notes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        yield
-
-
-def _changes(given: Mapping[str, Any], changes: list[str] | None) -> dict[str, Any]:
-    """Settings from options that were given and from ``--set``, where a dot is an option of the estimator."""
-    found: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    for text in changes or []:
-        name, equals, value = text.partition("=")
-        if not name or not equals:
-            raise ValueError(f"--set is {text!r}; expected name=value, such as size=16")
-        outer, _, inner = name.strip().replace("-", "_").partition(".")
-        if inner and outer != "estimator":
-            raise ValueError(f"--set is {text!r}; expected a setting, or an option of the estimator: estimator.NAME")
-        if inner:
-            found.setdefault("estimator", {})[inner] = _value(value)
-        else:
-            found[outer] = _value(value)
-    return found
-
-
-def _value(text: str) -> Any:
-    """A number, a list or a word."""
-    try:
-        return WORDS[text.lower()] if text.lower() in WORDS else ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
 
 
 def _files(folder: Path, results: Mapping[str, Any], **files: str) -> None:

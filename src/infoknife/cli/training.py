@@ -1,11 +1,15 @@
-"""A training run with progress: a bar with what is known, TensorBoard if wanted, and its folder in the end."""
+"""What all applications' commands share: options, a bar with what is known, TensorBoard if wanted, and a folder."""
 
+import ast
+import functools
+import inspect
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -18,67 +22,137 @@ if TYPE_CHECKING:
 
 Facts = Mapping[str, float]
 OnProgress = Callable[[int, Facts], None]
+WORDS = {"true": True, "false": False, "none": None, "all": None}
 SHOWN = {
     **{"source_accuracy": "src {:.2f}", "target_accuracy": "tgt {:.2f}", "main_accuracy": "main {:.2f}"},
     **{"score": "score {:.3f}", "information": "MI {:.2f}", "relevance": "label {:.2f}"},
 }
 
+Preset = Annotated[str, typer.Option(help="paper: as published; cpu: minutes; quick: a glance.")]
+Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
+BatchSize = Annotated[int | None, typer.Option(min=2, help="Rows in a step.")]
+Rate = Annotated[float | None, typer.Option(help="Learning rate of the encoder.")]
+Weight = Annotated[
+    float | None, typer.Option("--weight", "--lambda", help="Lambda, in front of the information in nats.")
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="Any other setting, as estimator.activation=tanh; may be repeated."
+    ),
+]
+Device = Annotated[str, typer.Option(help="Where the networks are: cpu, or cuda.")]
+Threads = Annotated[int, typer.Option(min=0, help="Threads of torch; 0: one for every core.")]
+TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="Write curves for TensorBoard as well.")]
+Out = Annotated[Path, typer.Option(help="Where the run's folder is made: settings, metrics, model and page.")]
 
-def train_in_folder(
-    settings: "RunSettings",
-    data: str,
-    run: "Callable[..., RunResult]",
-    *,
-    out: Path,
-    device: str,
-    threads: int,
-    tensorboard: bool,
-) -> tuple[Path, dict[str, Any]]:
-    """Run with a bar on stderr, and return the run's folder and results; those of a run that has ended are read.
 
-    Args:
-        settings: What is run.
-        data: The digest of the data.
-        run: Takes ``folder``, ``device`` and ``on_progress``.
-        out: Where the folder is made.
-        device: Where the networks are.
-        threads: Of torch; 0 for one on every core.
-        tensorboard: Whether curves go to ``tensorboard`` in the folder.
-    """
-    import torch
-    from filelock import FileLock, Timeout
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What all applications can be told: settings that they share, where a run goes, and what is to be seen of it."""
 
-    from infoknife.paper.applications.run import ended, run_folder
+    preset: Preset = "cpu"
+    seed: Seed = 0
+    batch_size: BatchSize = None
+    lr: Rate = None
+    weight: Weight = None
+    changes: Set = None
+    device: Device = "cpu"
+    threads: Threads = 0
+    tensorboard: TensorBoard = False
+    out: Out = Path("infoknife-runs")
 
-    check_device(device)
-    folder = run_folder(out, settings, data)
-    before = torch.get_num_threads()
+    def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings from options that were given and from ``--set``, where a dot is an option of the estimator."""
+        every = {**given, "batch_size": self.batch_size, "lr": self.lr, "weight": self.weight}
+        found: dict[str, Any] = {name: value for name, value in every.items() if value is not None}
+        for text in self.changes or []:
+            name, equals, value = text.partition("=")
+            if not name or not equals:
+                raise ValueError(f"--set is {text!r}; expected name=value, such as size=16")
+            outer, _, inner = name.strip().replace("-", "_").partition(".")
+            if inner and outer != "estimator":
+                raise ValueError(
+                    f"--set is {text!r}; expected a setting, or an option of the estimator: estimator.NAME"
+                )
+            if inner:
+                found.setdefault("estimator", {})[inner] = _value(value)
+            else:
+                found[outer] = _value(value)
+        return found
+
+    def train(
+        self, settings: "RunSettings", data: str, function: "Callable[..., RunResult]"
+    ) -> tuple[Path, dict[str, Any]]:
+        """Train with a bar on stderr, and return the run's folder and results; those of a run that has ended are read.
+
+        Args:
+            settings: What is run.
+            data: The digest of the data.
+            function: Takes ``folder``, ``device`` and ``on_progress``.
+        """
+        import torch
+        from filelock import FileLock, Timeout
+
+        from infoknife.paper.applications.run import ended, run_folder
+
+        check_device(self.device)
+        folder = run_folder(self.out, settings, data)
+        before = torch.get_num_threads()
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", UserWarning)
+                if (results := ended(folder)) is not None:
+                    note(f"this run has ended; its results are in {folder}")
+                    return folder, results
+                folder.mkdir(parents=True, exist_ok=True)
+                torch.set_num_threads(self.threads or os.cpu_count() or 1)
+                board = _board(folder / "tensorboard") if self.tensorboard else nullcontext(lambda step, facts: None)
+                with FileLock(folder / "lock", timeout=0), _bar(settings) as show, board as write:
+                    where = {"folder": folder, "device": self.device}
+                    result = function(**where, on_progress=lambda *facts: (show(*facts), write(*facts)))
+        except KeyboardInterrupt:
+            note("stopped; the same command goes on from the last checkpoint")
+            raise typer.Exit(130) from None
+        except Timeout:
+            raise ValueError(f"another process is at this run in {folder}; wait for it") from None
+        except OSError as error:
+            raise (cannot_write(error, self.out) if error.errno else ValueError(str(error))) from None
+        except (RuntimeError, ArithmeticError) as error:
+            raise ValueError(str(error)) from None
+        finally:
+            torch.set_num_threads(before)
+        for warning in caught:
+            if "set aside" in str(warning.message):
+                note(str(warning.message))
+        return folder, result.results
+
+
+def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of ``RunOptions`` to a command, which takes them as ``run``."""
+    shared = inspect.signature(RunOptions).parameters
+
+    @functools.wraps(command)
+    def wrapped(**given: Any) -> None:
+        run = RunOptions(**{name: given.pop(name) for name in shared})
+        with warnings.catch_warnings():  # what a corpus warns of is among its notes
+            warnings.simplefilter("ignore", UserWarning)
+            command(**given, run=run)
+
+    own = [each for name, each in inspect.signature(command).parameters.items() if name != "run"]
+    every = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *shared.values())]
+    wrapped.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+    hints = get_type_hints(command, include_extras=True) | {each.name: each.type for each in fields(RunOptions)}
+    wrapped.__annotations__ = {each.name: hints[each.name] for each in every}
+    return wrapped
+
+
+def _value(text: str) -> Any:
+    """A number, a list or a word."""
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            if (results := ended(folder)) is not None:
-                note(f"this run has ended; its results are in {folder}")
-                return folder, results
-            folder.mkdir(parents=True, exist_ok=True)
-            torch.set_num_threads(threads or os.cpu_count() or 1)
-            board = _board(folder / "tensorboard") if tensorboard else nullcontext(lambda step, facts: None)
-            with FileLock(folder / "lock", timeout=0), _bar(settings) as show, board as write:
-                result = run(folder=folder, device=device, on_progress=lambda *facts: (show(*facts), write(*facts)))
-    except KeyboardInterrupt:
-        note("stopped; the same command goes on from the last checkpoint")
-        raise typer.Exit(130) from None
-    except Timeout:
-        raise ValueError(f"another process is at this run in {folder}; wait for it") from None
-    except OSError as error:
-        raise (cannot_write(error, out) if error.errno else ValueError(str(error))) from None
-    except (RuntimeError, ArithmeticError) as error:
-        raise ValueError(str(error)) from None
-    finally:
-        torch.set_num_threads(before)
-    for warning in caught:
-        if "set aside" in str(warning.message):
-            note(str(warning.message))
-    return folder, result.results
+        return WORDS[text.lower()] if text.lower() in WORDS else ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,16 +13,18 @@ if TYPE_CHECKING:
     from infoknife.paper.engine import Store, Trial
     from infoknife.paper.engine.records import Record
 
+Jobs = Annotated[int, typer.Option(min=0, help="Trials at once; 0: one for every core.")]
+Backend = Annotated[str, typer.Option(help="joblib: processes of this machine; dask: a cluster.")]
+Scheduler = Annotated[
+    str | None, typer.Option(help="With dask: tcp://host:port; a cluster of this machine if not given.")
+]
+Retry = Annotated[bool, typer.Option("--retry", help="Run failed trials again.")]
+
 
 def run_all(trials: "list[Trial]", store: "Store", *, jobs: int, retry: bool, **where: Any) -> "list[Record]":
     """Run what has no record yet, and say in the end what is on record and what failed.
 
-    Args:
-        trials: All that are wanted.
-        store: Where records go.
-        jobs: How many run at once; 0 for one on every core.
-        retry: Whether trials that failed before run again.
-        **where: Of ``run``: ``data``, ``device``, ``backend`` and ``scheduler``.
+    ``where`` goes to ``engine.run``: ``data``, ``device``, ``backend`` and ``scheduler``.
     """
     for trial in trials:  # stop before any work if data are not there
         trial.experiment.check(trial.arguments, where.get("data"))
@@ -67,6 +70,19 @@ def numbers(name: str, text: str | None) -> list[int] | None:
     if None in parts or not all(ranges):
         raise ValueError(f"{name} is {text!r}; expected numbers as in 0,1 or 0-9")
     return [number for part in ranges for number in part]
+
+
+def listed(text: str | None, name: str = "", read: Callable[[str], Any] = str, expected: str = "") -> Any:
+    """Read a list with commas; a ``ValueError`` that names the option where a part of it cannot be read.
+
+    Examples:
+        >>> listed("0.1,1", "weights", float, "numbers as in 0.1,1"), listed("knife,doe"), listed(None)
+        ([0.1, 1.0], ['knife', 'doe'], None)
+    """
+    try:
+        return [read(part) for part in text.split(",")] if text else None
+    except ValueError:
+        raise ValueError(f"{name} is {text!r}; expected {expected}") from None
 
 
 def print_tables(records: "list[Record]") -> None:

@@ -4,7 +4,6 @@ import csv
 import io
 import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -30,6 +29,7 @@ from infoknife.paper.applications.texts import (
     shown,
     split_rows,
 )
+from tests.paper.applications.hub import HubRows, install
 from tests.paper.applications.tables_of_texts import SECRET, cells, table, without, write
 
 ROLES: Roles = {"text": "text", "label": "mood", "private": "age", "split": "split"}
@@ -78,8 +78,11 @@ def test_missing_cells_of_parquet_are_empty(tmp_path: Path) -> None:
 
 
 def test_the_one_table_of_a_folder_that_fits(tmp_path: Path) -> None:
+    (tmp_path / "headless.csv").write_text(f"{SECRET} is a text,x\nb,y\n")
+    with pytest.raises(ValueError, match=r"0 tables .* age, mood, text") as caught:
+        read_table(tmp_path, ROLES)
+    assert SECRET not in str(caught.value)
     write(tmp_path / "moods.tsv", cells())
-    write(tmp_path / "others.csv", {"mood": ["a"], "sentence": ["x"]})
     (tmp_path / "broken.csv").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "folder.csv").mkdir()
     found = read_table(tmp_path, ROLES)
@@ -89,33 +92,22 @@ def test_the_one_table_of_a_folder_that_fits(tmp_path: Path) -> None:
         read_table(tmp_path, ROLES)
 
 
-@pytest.mark.parametrize("content", [None, f"{SECRET} is a text,x\nb,y\n"], ids=["empty", "headless"])
-def test_a_folder_without_such_a_table(tmp_path: Path, content: str | None) -> None:
-    if content is not None:
-        (tmp_path / "headless.csv").write_text(content)
-    with pytest.raises(ValueError, match=r"0 tables .* age, mood, text") as caught:
-        read_table(tmp_path, ROLES)
-    assert SECRET not in str(caught.value)
+@pytest.mark.parametrize(
+    ("roles", "gone", "message"),
+    [
+        *((ROLES, name, rf"no column '{name}'; found: .*\(--text, --label, --private\)") for name in ("mood", "text")),
+        ({**ROLES, "split": "part"}, "", "no column 'part'"),
+    ],
+)
+def test_missing_columns_are_named(tmp_path: Path, roles: Roles, gone: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_table(write(tmp_path / "moods.csv", without(cells(), gone)), roles)
 
 
-@pytest.mark.parametrize("name", ["mood", "age", "text"])
-def test_missing_columns_are_named(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match=rf"no column '{name}'; found: .*'split'.*\(--text, --label, --private\)"):
-        read_table(write(tmp_path / "moods.csv", without(cells(), name)), ROLES)
-
-
-def test_a_named_column_of_splits_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no column 'part'"):
-        read_table(write(tmp_path / "moods.csv", cells()), {**ROLES, "split": "part"})
-
-
-@pytest.mark.parametrize(("data", "hub"), [(None, None), ("a.csv", "owner/name")])
-def test_one_source(data: str | None, hub: str | None) -> None:
-    with pytest.raises(ValueError, match=r"data is .* and hub is"):
-        read_source(ROLES, data, hub)
-
-
-def test_a_table_without_rows(tmp_path: Path) -> None:
+def test_one_source_with_rows(tmp_path: Path) -> None:
+    for data, hub in ((None, None), ("a.csv", "owner/name")):
+        with pytest.raises(ValueError, match=r"data is .* and hub is"):
+            read_source(ROLES, data, hub)
     with pytest.raises(ValueError, match="no row"):
         read_source(ROLES, write(tmp_path / "moods.csv", columns([])), None)
 
@@ -134,56 +126,20 @@ def test_empty_texts_are_counted() -> None:
         found.count_empty([True, True], "--text")
 
 
-@pytest.mark.parametrize("names", [{"label": ""}, {"label": "a", "text": "a"}])
-def test_names_that_cannot_be(names: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match=r"^label"):
-        check_roles(names)
-
-
-def test_only_single_words_are_shown() -> None:
-    assert [shown(cell) for cell in ("so", "", "so so", "x" * 31)] == [
-        *("'so'", "empty", "(a cell of 5 characters)"),
-        "(a cell of 31 characters)",
-    ]
+def test_names_of_columns_and_what_is_shown_of_cells() -> None:
+    for names in ({"label": ""}, {"label": "a", "text": "a"}):
+        with pytest.raises(ValueError, match=r"^label"):
+            check_roles(names)
+    expected = ["'so'", "empty", "(a cell of 5 characters)", "(a cell of 31 characters)"]
+    assert [shown(cell) for cell in ("so", "", "so so", "x" * 31)] == expected
     assert listed([str(i) for i in range(30)]).endswith("'19', ...")
 
 
 # the hub
 
 
-class HubRows:
-    """As much of a `datasets.Dataset` as is asked for: columns by name, and what they are."""
-
-    def __init__(self, names: Any = None, **columns: list[Any]) -> None:
-        self.columns, self.column_names = columns, list(columns)
-        self.features = {column: SimpleNamespace(dtype="int64") for column in columns}
-        self.features |= {column: SimpleNamespace(names=found) for column, found in (names or {}).items()}
-
-    def __len__(self) -> int:
-        return len(self.columns["text"])
-
-    def __getitem__(self, column: str) -> list[Any]:
-        return self.columns[column]
-
-
 def rows(n: int = 4, **columns: list[Any]) -> HubRows:
     return HubRows(mood=[i % 2 for i in range(n)], age=["old"] * n, text=[f"{SECRET} {i}" for i in range(n)], **columns)
-
-
-def install(monkeypatch: pytest.MonkeyPatch, answer: Any) -> list[Any]:
-    """Put a library `datasets` in place whose answer is fixed; what it was asked for is in the list."""
-    asked: list[Any] = []
-
-    def load_dataset(path: str, name: str | None = None) -> Any:
-        asked.append((path, name))
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    module = ModuleType("datasets")
-    module.load_dataset = load_dataset  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "datasets", module)
-    return asked
 
 
 def test_splits_of_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,17 +152,14 @@ def test_splits_of_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.notes == ("left out the split unlabelled",)
 
 
-def test_a_column_of_splits_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_column_of_splits_goes_first_and_classes_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, {"train": rows(2, split=["train", "dev"]), "test": rows(1, split=["test"])})
     assert read_hub(NAME, ROLES).cells["split"] == ["train", "dev", "test"]
-    install(monkeypatch, {"everything": rows(3)})
-    assert "split" not in read_hub(NAME, ROLES).cells
-
-
-def test_classes_with_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = HubRows({"mood": ["bad", "good"]}, mood=[1, 0, -1, None], age=[1.0, float("nan"), True, 2], text=["a"] * 4)
-    install(monkeypatch, {"train": answer})
+    ages = [1.0, float("nan"), True, 2]
+    answer = HubRows({"mood": ["bad", "good"]}, mood=[1, 0, -1, None], age=ages, text=["a"] * 4)
+    install(monkeypatch, {"everything": answer})
     found = read_hub(NAME, ROLES)
+    assert "split" not in found.cells
     assert found.cells["label"] == ["good", "bad", "", ""]
     assert found.cells["private"] == ["1.0", "", "True", "2"]
 
@@ -316,33 +269,29 @@ def test_a_tenth_each_of_every_group(column: bool) -> None:
     assert torch.get_rng_state().equal(state)
 
 
-def test_validation_is_taken_from_train() -> None:
+def test_validation_is_taken_from_train_and_a_test_need_not_be() -> None:
     rows, notes = split(table(cells(25, ("train", "test"))))
     assert sizes(rows) == [90, 10, 100]
     assert rows["test"].tolist() == list(range(100, 200))
     assert "10 rows" in notes[0]
+    assert sizes(split(table(cells(2, ("train", "dev"))), tested=False)[0]) == [8, 8, 0]
 
 
 @pytest.mark.parametrize(
-    ("splits", "message"),
+    ("splits", "tested", "message"),
     [
-        (("train", "dev"), "test"),
-        (("dev", "test"), "validation and test alone"),
-        (("train", "extra"), "line 14: the split is 'extra'"),
-        (("train", " "), "line 14: the split is empty"),
-        (("train", f"{SECRET} and more"), "line 14: the split is .a cell"),
+        (("train", "dev"), True, "test"),
+        (("dev", "test"), True, "validation and test alone"),
+        (("dev", "test"), False, "expected train at least"),
+        (("train", "extra"), True, "line 14: the split is 'extra'"),
+        (("train", " "), True, "line 14: the split is empty"),
+        (("train", f"{SECRET} and more"), True, "line 14: the split is .a cell"),
     ],
 )
-def test_splits_that_cannot_be(splits: tuple[str, ...], message: str) -> None:
+def test_splits_that_cannot_be(splits: tuple[str, ...], tested: bool, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
-        split(table(cells(3, splits)))
+        split(table(cells(3, splits)), tested=tested)
     assert SECRET not in str(caught.value)
-
-
-def test_a_test_split_that_need_not_be() -> None:
-    assert sizes(split(table(cells(2, ("train", "dev"))), tested=False)[0]) == [8, 8, 0]
-    with pytest.raises(ValueError, match="expected train at least"):
-        split(table(cells(3, ("dev", "test"))), tested=False)
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=40), st.lists(st.integers(0, 5), min_size=4, max_size=4))

@@ -37,8 +37,7 @@ def error_of(trial: Trial, store: Store) -> str:
     record = store.record(trial)
     assert record is not None
     assert record["status"] == "failed"
-    assert record["results"] == {}
-    assert record["curves"] == {}
+    assert (record["results"], record["curves"]) == ({}, {})
     return str(record["error"])
 
 
@@ -67,20 +66,14 @@ def test_finished_trials_are_not_repeated(store: Store) -> None:
         return succeed(arguments, on_step)
 
     trials = tiny(count).trials("quick")
-    next(iter(run(trials, store)))  # and then it is stopped
-    assert ran == [0]
-    assert fates(trials, store) == ["done", "done"]
-    assert ran == [0, 1, 2]
-    assert fates(trials, store) == []
-
-
-def test_a_trial_that_another_process_finished_meanwhile(store: Store) -> None:
-    trials = tiny().trials("quick")
     runs = run(trials, store)
     next(runs)
-    assert fates(trials, store) == ["done", "done"]  # the other process
+    assert ran == [0]
+    assert fates(trials, store) == ["done", "done"], "another process goes on"
     before = [store.record(trial) for trial in trials]
     assert [fate for _, fate in runs] == ["done", "done"]
+    assert fates(trials, store) == []
+    assert ran == [0, 1, 2]
     assert [store.record(trial) for trial in trials] == before
 
 
@@ -94,17 +87,18 @@ def test_failures_are_on_record(store: Store) -> None:
     assert fates(trials, store) == ["done"] * 3
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_results_that_are_not_finite_are_failures(store: Store, value: float) -> None:
-    trials = tiny(lambda arguments, on_step: Outcome({}, {"estimate": [1.0, value]})).trials("quick")
+@pytest.mark.parametrize(
+    ("outcome", "error"),
+    [
+        (Outcome({}, {"estimate": [1.0, float("nan")]}), "FloatingPointError: a number among the results or curves"),
+        (Outcome({"estimate": float("inf")}, {}), "FloatingPointError: a number among the results or curves"),
+        (Outcome({"estimate": torch.ones(1)}, {}), "TypeError"),
+    ],
+)
+def test_results_that_are_no_finite_numbers_are_failures(store: Store, outcome: Outcome, error: str) -> None:
+    trials = tiny(lambda arguments, on_step: outcome).trials("quick")
     assert fates(trials, store) == ["failed"] * 3
-    assert error_of(trials[0], store) == "FloatingPointError: a number among the results or curves is not finite"
-
-
-def test_results_that_are_no_numbers_are_failures(store: Store) -> None:
-    trials = tiny(lambda arguments, on_step: Outcome({"estimate": torch.ones(1)}, {})).trials("quick")
-    assert fates(trials, store) == ["failed"] * 3
-    assert error_of(trials[0], store).startswith("TypeError")
+    assert error_of(trials[0], store).startswith(error)
 
 
 def test_an_interrupt_is_no_failure(store: Store) -> None:
@@ -254,32 +248,31 @@ def test_a_trial_that_kills_its_workers_ends_the_run(store: Store, workers: list
     assert [store.record(trial) is not None for trial in trials] == [True, False, True, True]
 
 
-def test_joblib_is_missing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "joblib.externals.loky", None)
-    trials = tiny().trials("quick")
-    with pytest.raises(ModuleNotFoundError, match=r"jobs is 2.*infoknife\[experiments\]"):
-        fates(trials, store, jobs=2)
-    assert fates(trials, store) == ["done"] * 3
+@pytest.mark.parametrize(
+    ("module", "how", "message"),
+    [
+        ("joblib.externals.loky", {"jobs": 2}, r"jobs is 2.*infoknife\[experiments\]"),
+        ("dask.distributed", {"backend": "dask"}, r"infoknife\[dask\]"),
+    ],
+)
+def test_a_library_is_missing(
+    store: Store, module: str, how: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ModuleNotFoundError, match=message):
+        list(run(tiny().trials("quick"), store, **how))
+    assert fates(tiny().trials("quick"), store) == ["done"] * 3, "one job needs neither"
 
 
-def test_records_are_json_for_others(store: Store) -> None:
-    (trial,) = tiny(seeds=1).trials("quick")
-    fates([trial], store)
-    text = (store.folder(trial) / "record.jsonl").read_text(encoding="utf-8")
-    assert json.loads(text) == store.record(trial)
-    assert os.linesep not in text[:-1]
-
-
-def test_curves_are_kept_to_six_digits(store: Store) -> None:
+def test_records_are_json_for_others_with_six_digits_of_a_curve(store: Store) -> None:
     def precise(arguments: Arguments, on_step: OnStep) -> Outcome:
         return Outcome({"estimate": 1 / 3}, {"step": [1.0], "estimate": [1 / 3]})
 
-    (trial, *_) = tiny(precise).trials("quick")
+    (trial,) = tiny(precise, seeds=1).trials("quick")
     assert fates([trial], store) == ["done"]
-    record = store.record(trial)
-    assert record is not None
-    assert record["results"]["estimate"] == 1 / 3
-    assert record["curves"]["estimate"] == [0.333333]
+    record = json.loads((store.folder(trial) / "record.jsonl").read_text(encoding="utf-8"))
+    assert record == store.record(trial)
+    assert (record["results"]["estimate"], record["curves"]["estimate"]) == (1 / 3, [0.333333])
 
 
 # a cluster
@@ -316,9 +309,3 @@ def test_a_scheduler_that_does_not_answer_is_told_soon(store: Store) -> None:
         with pytest.raises(ConnectionError, match=address):
             list(run(tiny().trials("quick"), store, backend="dask", scheduler=address))
     assert time.monotonic() - start < 10
-
-
-def test_dask_is_missing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "dask.distributed", None)
-    with pytest.raises(ModuleNotFoundError, match=r"infoknife\[dask\]"):
-        list(run(tiny().trials("quick"), store, backend="dask"))

@@ -47,72 +47,47 @@ def files(root: Path) -> set[str]:
 # records
 
 
-def test_a_record_comes_back(tmp_path: Path) -> None:
+def crash(*arguments: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_record_comes_back_in_one_line(tmp_path: Path) -> None:
     filled = written(tmp_path, TRIAL)
     assert filled.record(TRIAL) == record_of(TRIAL)
     assert filled.record(TRIALS[1]) is None
     assert files(tmp_path) == {"store.json", f"{TRIAL.folder}/record.jsonl"}
-
-
-def test_a_record_is_one_line(tmp_path: Path) -> None:
-    text = path_of(written(tmp_path, TRIAL), TRIAL).read_text(encoding="utf-8")
-    assert text.endswith("}\n")
-    assert text.count("\n") == 1
-
-
-def test_numbers_that_json_does_not_have_are_not_written(tmp_path: Path) -> None:
-    filled = written(tmp_path)
-    with filled.claim(TRIAL), pytest.raises(ValueError, match="JSON"):
+    text = path_of(filled, TRIAL).read_text(encoding="utf-8")
+    assert (text.count("\n"), text[-2:]) == (1, "}\n")
+    with pytest.raises(ValueError, match="JSON"):
         filled.write(TRIAL, record_of(TRIAL, results={"estimate": float("nan")}))
-    assert filled.record(TRIAL) is None
-
-
-@pytest.mark.parametrize("at", ["fsync", "replace"])
-def test_a_crash_while_writing_leaves_no_half_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
-    filled = written(tmp_path)
-
-    def crash(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
-    with filled.claim(TRIAL), monkeypatch.context() as patched:
-        patched.setattr(os, at, crash)
-        with pytest.raises(KeyboardInterrupt):
-            filled.write(TRIAL, record_of(TRIAL))
-    assert files(tmp_path) == {"store.json"}
-    assert read_records(tmp_path) == []
-
-
-def test_a_crash_while_writing_leaves_the_record_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    filled = written(tmp_path, TRIAL)
-
-    def crash(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "replace", crash)
-        with pytest.raises(KeyboardInterrupt):
-            filled.write(TRIAL, record_of(TRIAL, seconds=99.0))
     assert filled.record(TRIAL) == record_of(TRIAL)
 
 
-def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
-    filled = written(tmp_path)
-    with filled.claim(TRIAL):
-        pass
-    half = filled.folder(TRIAL) / ".record.jsonl-abcdef"
-    half.write_text('{"format": 1, "id', encoding="utf-8")
-    assert read_records(tmp_path) == []
-    assert filled.prepare(TRIALS) == []
-    assert files(tmp_path) == {"store.json"}
+@pytest.mark.parametrize("at", ["fsync", "replace"])
+@pytest.mark.parametrize("before", [(), (TRIAL,)], ids=["empty", "filled"])
+def test_a_crash_while_writing_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str, before: tuple[Trial, ...]
+) -> None:
+    filled = written(tmp_path, *before)
+    was = files(tmp_path)
+    with filled.claim(TRIAL), monkeypatch.context() as patched:
+        patched.setattr(os, at, crash)
+        with pytest.raises(KeyboardInterrupt):
+            filled.write(TRIAL, record_of(TRIAL, seconds=99.0))
+    assert files(tmp_path) == was
+    assert read_records(tmp_path) == [record_of(trial) for trial in before]
 
 
-def test_what_a_running_process_writes_is_left_alone(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_cleared_away_and_what_a_running_one_writes_is_not(tmp_path: Path) -> None:
     filled = written(tmp_path)
     with filled.claim(TRIAL):
         half = filled.folder(TRIAL) / ".record.jsonl-abcdef"
-        half.touch()
+        half.write_text('{"format": 1, "id', encoding="utf-8")
         assert Store(tmp_path).prepare(TRIALS) == []
         assert half.exists()
+    assert read_records(tmp_path) == []
+    assert filled.prepare(TRIALS) == []
+    assert files(tmp_path) == {"store.json"}
 
 
 # what is set aside
@@ -144,21 +119,17 @@ def test_half_records_are_set_aside(tmp_path: Path, half: bytes) -> None:
     assert {record["id"] for record in read_records(tmp_path)} == {trial.id for trial in TRIALS[1:]}
 
 
-def test_half_records_are_never_overwritten(tmp_path: Path) -> None:
+def test_half_records_are_never_overwritten_nor_what_cannot_be_read_taken_for_one(tmp_path: Path) -> None:
     filled = written(tmp_path, TRIAL)
     for half in ("first", "second", "third"):
         path_of(filled, TRIAL).write_text(half, encoding="utf-8")
         filled.prepare([TRIAL])
     kept = sorted((tmp_path / "set-aside").iterdir())
     assert [path.read_text(encoding="utf-8") for path in kept] == ["first", "second", "third"]
-
-
-def test_a_record_that_cannot_be_read_is_not_taken_for_a_half(tmp_path: Path) -> None:
-    filled = written(tmp_path)
     path_of(filled, TRIAL).mkdir(parents=True)
     with pytest.raises(IsADirectoryError):
         filled.prepare([TRIAL])
-    assert not (tmp_path / "set-aside").exists()
+    assert sorted((tmp_path / "set-aside").iterdir()) == kept
 
 
 @pytest.mark.parametrize(
@@ -167,20 +138,23 @@ def test_a_record_that_cannot_be_read_is_not_taken_for_a_half(tmp_path: Path) ->
         (json.dumps({"format": 1, "infoknife": "0.0.1"}), "infoknife-0.0.1"),
         (json.dumps({"format": 0, "infoknife": __version__}), f"infoknife-{__version__}"),
         (json.dumps({"format": 1, "infoknife": "../../0"}), "infoknife-.._.._0"),
+        (None, "infoknife-unknown"),
         ('{"format": 1, "info', "infoknife-unknown"),
         ("[1]", "infoknife-unknown"),
         ("\x00", "infoknife-unknown"),
     ],
 )
-def test_another_version_is_set_aside(tmp_path: Path, head: str, name: str) -> None:
+def test_another_version_is_set_aside(tmp_path: Path, head: str | None, name: str) -> None:
     filled = written(tmp_path, *TRIALS)
     before = {trial: path_of(filled, trial).read_bytes() for trial in TRIALS}
-    (tmp_path / "store.json").write_text(head, encoding="utf-8")
+    (tmp_path / "store.json").unlink()
+    if head is not None:
+        (tmp_path / "store.json").write_text(head, encoding="utf-8")
     (note,) = filled.prepare(TRIALS)
     aside = tmp_path / "set-aside" / name
     assert "another version" in note
     assert str(aside) in note
-    assert (aside / "store.json").read_text(encoding="utf-8") == head
+    assert head is None or (aside / "store.json").read_text(encoding="utf-8") == head
     assert {trial: (aside / trial.folder / "record.jsonl").read_bytes() for trial in TRIALS} == before
     assert read_records(tmp_path) == []
     assert json.loads((tmp_path / "store.json").read_text(encoding="utf-8")) == HEAD
@@ -195,14 +169,6 @@ def test_other_versions_are_never_overwritten(tmp_path: Path) -> None:
     assert [path.name for path in kept] == ["infoknife-0.0.1", "infoknife-0.0.1-2"]
     texts = [(path / TRIAL.folder / "record.jsonl").read_text(encoding="utf-8") for path in kept]
     assert [json.loads(text)["seconds"] for text in texts] == [1.0, 2.0]
-
-
-def test_records_without_a_head_are_of_an_unknown_version(tmp_path: Path) -> None:
-    filled = written(tmp_path, TRIAL)
-    (tmp_path / "store.json").unlink()
-    (note,) = filled.prepare([TRIAL])
-    assert "unknown" in note
-    assert filled.record(TRIAL) is None
 
 
 def test_a_crash_while_a_version_is_set_aside_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,9 +189,10 @@ def test_a_crash_while_a_version_is_set_aside_loses_nothing(tmp_path: Path, monk
     assert read_records(tmp_path) == []
 
 
-def test_this_version_goes_on(tmp_path: Path) -> None:
+def test_this_version_goes_on_and_finished_trials_need_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     filled = written(tmp_path, *TRIALS)
     before = {path: (tmp_path / path).stat().st_mtime_ns for path in files(tmp_path)}
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(1 << 30, 1 << 30, 0))
     assert filled.prepare(TRIALS) == []
     assert {path: (tmp_path / path).stat().st_mtime_ns for path in files(tmp_path)} == before
 
@@ -268,22 +235,16 @@ def rival(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
         process.kill()
 
 
-def test_a_trial_is_held_by_one_process_until_it_dies(tmp_path: Path, rival: "subprocess.Popen[str]") -> None:
-    with Store(tmp_path).claim(TRIAL) as mine:
-        assert not mine
-    with Store(tmp_path).claim(TRIALS[1]) as mine:
-        assert mine
+def test_a_trial_is_held_by_one_process_until_it_dies_or_fails(tmp_path: Path, rival: "subprocess.Popen[str]") -> None:
+    store = Store(tmp_path)
+    for trial, free in ((TRIAL, False), (TRIALS[1], True)):
+        with store.claim(trial) as mine:
+            assert mine == free
     rival.kill()
     rival.wait()
-    with Store(tmp_path).claim(TRIAL) as mine:
-        assert mine
-
-
-def test_a_failure_lets_go(tmp_path: Path) -> None:
-    filled = written(tmp_path)
-    with pytest.raises(ZeroDivisionError), filled.claim(TRIAL):
-        1 / 0
-    with filled.claim(TRIAL) as mine:
+    with pytest.raises(ZeroDivisionError), store.claim(TRIAL) as mine:
+        assert 1 / (mine - 1)
+    with store.claim(TRIAL) as mine:
         assert mine
 
 
@@ -301,12 +262,6 @@ def test_a_full_disk_is_noticed_before_work(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(OSError, match=r"has 0 MB left; 3 trials need"):
         Store(tmp_path / "new").prepare(TRIALS)
     assert files(tmp_path) == set()
-
-
-def test_finished_trials_need_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    filled = written(tmp_path, *TRIALS)
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(1 << 30, 1 << 30, 0))
-    assert filled.prepare(TRIALS) == []
 
 
 def test_trials_of_another_version_need_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,45 +285,28 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_disk_that_is_really_full(small_disk: Path) -> None:
-    with pytest.raises(OSError, match="No space left") as caught:
-        Store(small_disk / "results").prepare(TRIALS)
-    assert caught.value.errno == errno.ENOSPC
-    assert files(small_disk) == set()
-
-
-def test_a_disk_that_is_read_only(small_disk: Path) -> None:
-    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-    for root in (small_disk, small_disk / "results"):
-        with pytest.raises(OSError, match="Read-only") as caught:
-            Store(root).prepare(TRIALS)
-        assert caught.value.errno == errno.EROFS
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_is_read_only(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    for root in (tmp_path, tmp_path / "results"):
-        with pytest.raises(PermissionError):
-            Store(root).prepare(TRIALS)
-    tmp_path.chmod(0o700)
+def test_a_disk_that_is_really_full_or_read_only(small_disk: Path) -> None:
+    for mode, code in (("rw", errno.ENOSPC), ("ro", errno.EROFS)):
+        subprocess.run(["mount", "-o", f"remount,{mode}", str(small_disk)], check=True)
+        with pytest.raises(OSError, match=r"No space left|Read-only") as caught:
+            Store(small_disk / "results").prepare(TRIALS)
+        assert caught.value.errno == code
+        assert files(small_disk) == set()
 
 
 def test_a_folder_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(**options: object) -> None:
+    (tmp_path / "file").touch()
+    for root in (tmp_path / "file", tmp_path / "file" / "results"):
+        with pytest.raises((FileExistsError, NotADirectoryError)):
+            Store(root).prepare(TRIALS)
+
+    def refuse(**options: object) -> None:  # root may write everywhere
         raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path))
 
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
     with pytest.raises(PermissionError):
         Store(tmp_path).prepare(TRIALS)
-    assert files(tmp_path) == set()
-
-
-def test_a_folder_below_a_file(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    for root in (tmp_path / "file", tmp_path / "file" / "results"):
-        with pytest.raises((FileExistsError, NotADirectoryError)):
-            Store(root).prepare(TRIALS)
+    assert files(tmp_path) == {"file"}
 
 
 # reading
@@ -378,21 +316,15 @@ def line(record: Record) -> str:
     return json.dumps(record) + "\n"
 
 
-def test_records_of_a_tree(tmp_path: Path) -> None:
-    written(tmp_path, *TRIALS)
-    by_id = sorted(map(record_of, TRIALS), key=lambda record: str(record["id"]))
-    assert read_records(tmp_path) == by_id
-
-
-def test_records_of_a_report(tmp_path: Path) -> None:
-    (tmp_path / "records.jsonl").write_text("".join(map(line, map(record_of, TRIALS))), encoding="utf-8")
+def test_records_of_a_tree_and_of_reports_count_once(tmp_path: Path) -> None:
+    written(tmp_path / "tree", *TRIALS)
+    assert read_records(tmp_path / "tree") == sorted(map(record_of, TRIALS), key=lambda record: str(record["id"]))
+    for name, trials in (("a", TRIALS[:2]), ("b", TRIALS[1:])):
+        (tmp_path / f"{name}.jsonl").write_text("".join(map(line, map(record_of, trials))), encoding="utf-8")
     assert read_records(tmp_path) == list(map(record_of, TRIALS))
-
-
-def test_records_of_several_reports_count_once(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text("".join(map(line, map(record_of, TRIALS[:2]))), encoding="utf-8")
-    (tmp_path / "b.jsonl").write_text("".join(map(line, map(record_of, TRIALS[1:]))), encoding="utf-8")
-    assert read_records(tmp_path) == list(map(record_of, TRIALS))
+    assert read_records(tmp_path / "a.jsonl") == list(map(record_of, TRIALS[:2]))
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere"):
+        read_records(tmp_path / "nowhere")
 
 
 def test_lines_that_are_no_records_are_left_out(tmp_path: Path) -> None:
@@ -410,8 +342,3 @@ def test_what_was_set_aside_is_not_read(tmp_path: Path) -> None:
     filled.prepare(TRIALS)
     written(tmp_path, TRIALS[2], seconds=5.0)
     assert read_records(tmp_path) == [record_of(TRIALS[2], seconds=5.0)]
-
-
-def test_no_folder_to_read(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere"):
-        read_records(tmp_path / "nowhere")

@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -26,38 +27,21 @@ def trial(method: str, task: str, n: int = 100, steps: int = 3, **more: object) 
 
 
 def test_all_tasks_meet_all_estimators_that_can_do_them() -> None:
-    kinds = {"entropy": 0, "continuous": 0, "classes": 0}
-    for name in tasks.names():
-        task = tasks.get(name)
-        kind = "classes" if task.y_classes else "entropy" if task.y_dim is None else "continuous"
-        kinds[kind] += 1
-    expected = 2 * (6 * kinds["entropy"] + 14 * kinds["continuous"] + 14 * kinds["classes"])
+    every = [tasks.get(name) for name in tasks.names()]
+    expected = 2 * sum(6 if task.y_dim is None and not task.y_classes else 14 for task in every)
     trials = bench.BENCH.trials("standard")
     assert len(trials) == len({trial.id for trial in trials}) == expected
     assert {trial.arguments["n"] for trial in trials} == {1000, 5000}
-
-
-def test_quick_is_a_part_with_every_kind() -> None:
-    trials = bench.trials("quick")
-    assert {trial.arguments["quantity"] for trial in trials} == {"entropy", "mutual_information"}
-    assert {trial.arguments["method"] for trial in trials} == set(bench.METHODS)
-    assert len(trials) < 200
+    quick = bench.trials("quick")
+    assert {trial.arguments["quantity"] for trial in quick} == {"entropy", "mutual_information"}
+    assert {trial.arguments["method"] for trial in quick} == set(bench.METHODS)
+    assert len(quick) < 200
 
 
 def test_arguments_are_all_there_is_to_know() -> None:
-    assert trial("doe", "gaussian-1x1", steps=300).arguments == {
-        "method": "doe",
-        "task": "gaussian-1x1",
-        "quantity": "mutual_information",
-        "n": 100,
-        "seed": 0,
-        "steps": 300,
-        "lr": 0.003,
-        "batch_size": 128,
-        "patience": 10,
-        "validation": 0.1,
-        "measured": 0.2,
-    }
+    named = {"method": "doe", "task": "gaussian-1x1", "quantity": "mutual_information", "n": 100, "seed": 0}
+    learning = {"steps": 300, "lr": 0.003, "batch_size": 128, "patience": 10, "validation": 0.1, "measured": 0.2}
+    assert trial("doe", "gaussian-1x1", steps=300).arguments == named | learning
     assert "steps" not in trial("parzen", "moons").arguments
 
 
@@ -67,15 +51,18 @@ def test_a_choice_is_made_once() -> None:
     assert bench.trials(tasks=[], only=["doe"]) == []
 
 
-def test_bad_choices() -> None:
-    with pytest.raises(ValueError, match="preset is 'paper'"):
-        bench.trials("paper")
-    with pytest.raises(ValueError, match=r"method is 'ksg'.*knife"):
-        bench.trials(only=["ksg"])
-    with pytest.raises(ValueError, match="n is 19; expected at least 20"):
-        bench.trials(sizes=[19])
-    with pytest.raises(ValueError, match="no task 'moon'"):
-        bench.trials(tasks=["moon"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"preset": "paper"}, "preset is 'paper'"),
+        ({"only": ["ksg"]}, r"method is 'ksg'.*knife"),
+        ({"sizes": [19]}, "n is 19; expected at least 20"),
+        ({"tasks": ["moon"]}, "no task 'moon'"),
+    ],
+)
+def test_bad_choices(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        bench.trials(**options)
 
 
 def test_the_runner_finds_it_and_the_paper_does_not() -> None:
@@ -154,24 +141,16 @@ def test_measured_rows_are_not_learned_from(monkeypatch: pytest.MonkeyPatch) -> 
     assert torch.equal(torch.cat(seen), tasks.TwoMoons(noise=0.1).sample(50, bench.FIRST_SEED))
 
 
-def test_a_trial_repeats() -> None:
-    arguments = trial("club-sample", "gaussian-1x1").arguments
+def test_a_trial_repeats_and_reports_its_steps() -> None:
+    arguments, steps = trial("club-sample", "gaussian-1x1", steps=4).arguments, list[int]()
     state = torch.get_rng_state()
-    assert bench.run(arguments, quietly) == bench.run(arguments, quietly)
+    assert bench.run(arguments, quietly) == bench.run(arguments, steps.append)
+    assert steps == [1, 2, 3, 4]
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_steps_are_reported() -> None:
-    steps: list[int] = []
-    bench.run(trial("doe", "moons", steps=4).arguments, steps.append)
-    assert steps == [1, 2, 3, 4]
-
-
-# failures
-
-
-def test_numbers_that_are_not_finite_are_failures_on_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    good, bad = trial("doe", "moons"), trial("doe", "rings")
+def test_failures_are_on_record_and_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good, bad, worse = trial("doe", "moons"), trial("doe", "rings"), trial("doe", "moons", lr=1e30)
     measured = bench._measured
 
     def infinite(module: nn.Module, rows: tuple[Tensor, ...], moves: list[Tensor] | None, seed: int) -> object:
@@ -179,20 +158,10 @@ def test_numbers_that_are_not_finite_are_failures_on_record(tmp_path: Path, monk
 
     monkeypatch.setattr(bench, "_measured", infinite)
     store = Store(tmp_path)
-    store.prepare([good, bad])
-    assert [fate for _, fate in run([good, bad], store)] == ["done", "failed"]
-    record = store.record(bad)
-    assert record is not None
-    assert record["error"] == "FloatingPointError: the estimate is inf on rows that were held out"
-    assert record["results"] == {}
-
-
-def test_trials_that_raise_are_on_record(tmp_path: Path) -> None:
-    bad = trial("doe", "moons", lr=1e30)
-    store = Store(tmp_path)
-    store.prepare([bad])
-    assert [fate for _, fate in run([bad], store)] == ["failed"]
-    record = store.record(bad)
-    assert record is not None
-    assert record["error"].startswith("FloatingPointError")
-    assert list(run([bad], store)) == []  # and are not run again
+    store.prepare([good, bad, worse])
+    assert [fate for _, fate in run([good, bad, worse], store)] == ["done", "failed", "failed"]
+    first, second = (store.record(each) or {} for each in (bad, worse))
+    assert first["error"] == "FloatingPointError: the estimate is inf on rows that were held out"
+    assert second["error"].startswith("FloatingPointError")
+    assert first["results"] == second["results"] == {}
+    assert list(run([bad, worse], store)) == []

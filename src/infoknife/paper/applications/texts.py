@@ -34,12 +34,6 @@ Roles = Mapping[str, str]  # the column of each role, such as {"text": "tweet", 
 class TextTable:
     """The columns of a table that have a role, a string a cell.
 
-    Args:
-        name: What errors call it.
-        cells: N cells of each role; roles that may be missing are not there where they are.
-        where: Returns the place of row 0, 1, ... as errors tell it: "line 2".
-        notes: What was left out.
-
     Examples:
         >>> table = TextTable("moods.csv", {"text": ["so", "no", "oh"]}, lambda row: f"line {row + 2}")
         >>> part = table.only([0, 2], "left out a row")
@@ -47,10 +41,10 @@ class TextTable:
         (2, ['so', 'oh'], 'line 4', ('left out a row',))
     """
 
-    name: str
-    cells: dict[str, list[str]]
-    where: Callable[[int], str]
-    notes: tuple[str, ...] = ()
+    name: str  # what errors call it
+    cells: dict[str, list[str]]  # N of each role; roles that may be missing are not there where they are
+    where: Callable[[int], str]  # the place of row 0, 1, ... as errors tell it: "line 2"
+    notes: tuple[str, ...] = ()  # what was left out
 
     def __len__(self) -> int:
         """Rows."""
@@ -182,9 +176,6 @@ def split_rows(table: TextTable, groups: Tensor, seed: int, *, tested: bool = Tr
         groups: The group of each row as a number, such as its class, (N,).
         seed: Of the rows that are held out.
         tested: Whether there must be a test split. If not, a table with train and validation has an empty one.
-
-    Returns:
-        The rows, and what was done.
     """
     names = [
         _split_name(table, row, cell) for row, cell in enumerate(table.cells.get("split", ["train"] * len(groups)))

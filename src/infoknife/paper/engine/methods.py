@@ -10,23 +10,14 @@ DOMAINS, FAIR, BOTTLENECK = "domain adaptation", "fair text", "information bottl
 
 
 class Method(NamedTuple):
-    """A method as reports show it.
+    """A method as reports show it."""
 
-    Attributes:
-        name: What records and the command line call it.
-        title: As papers write it.
-        colour: The same in every figure, told apart with any kind of colour vision.
-        marker: Matplotlib's.
-        where: What it applies to.
-        help: What it is, in a line.
-    """
-
-    name: str
-    title: str
-    colour: Colour
-    marker: str
-    where: frozenset[str]
-    help: str
+    name: str  # what records and the command line call it
+    title: str  # as papers write it
+    colour: Colour  # the same in every figure, told apart with any kind of colour vision
+    marker: str  # matplotlib's
+    where: frozenset[str]  # what it applies to
+    help: str  # what it is, in a line
 
 
 def _method(name: str, title: str, light: str, dark: str, marker: str, where: tuple[str, ...], words: str) -> Method:
@@ -128,11 +119,7 @@ def ours(titles: Iterable[str]) -> tuple[int, ...]:
 
 
 def estimator_title(name: str, options: Mapping[str, Any]) -> str:
-    """The title of an estimator of two quantities: where KNIFE is the autoregressive density, it says so.
-
-    Args:
-        name: Of ``mi``.
-        options: Those that it was made with.
+    """The title of what ``mi`` makes with these options: where KNIFE is the autoregressive density, it says so.
 
     Examples:
         >>> estimator_title("knife", {}), estimator_title("knife", {"preset": "paper"})

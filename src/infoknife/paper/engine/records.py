@@ -47,10 +47,6 @@ def frame(records: Iterable[Record], columns: Sequence[str] = ()) -> Frame:
 
     Rows are in the order of tables: by preset, dimension, method and seed, whatever order the records came in.
 
-    Args:
-        records: Of one experiment.
-        columns: Those that are there in any case.
-
     Examples:
         >>> runs = [{"preset": "ours", "arguments": {"method": m, "seed": 0}, "status": "done",
         ...     "results": {"error": 0.1}, "curves": {}} for m in ("doe", "knife")]

@@ -146,7 +146,10 @@ def _verdicts(judged: Sequence[Judged]) -> Section:
     for preset, own in groupby(judged, lambda each: each.preset):
         blocks.append(Heading(preset_title(preset)))
         for short, group in groupby(own, lambda each: each.short):
-            blocks.append(Badges(short, tuple(_badge(each.verdict) for each in group)))
+            badges = ((KINDS[verdict.kind], verdict) for _, _, verdict in group)
+            blocks.append(
+                Badges(short, tuple(Badge(k, f"{sign} {v.word}", v.subject, v.text) for (k, sign), v in badges))
+            )
     return Section("verdicts", "Verdicts", "Verdicts", _tally(judged) if judged else NO_VERDICTS, tuple(blocks))
 
 
@@ -156,11 +159,6 @@ def _tally(judged: Sequence[Judged]) -> str:
         f"{counts}. A published number is reproduced within two of its standard deviations, or within 10 % of it; "
         "otherwise, and where methods are compared with each other, ours is ahead or behind."
     )
-
-
-def _badge(verdict: Verdict) -> Badge:
-    kind, sign = KINDS[verdict.kind]
-    return Badge(kind, f"{sign} {verdict.word}", verdict.subject, verdict.text)
 
 
 def _facts(records: Sequence[Record]) -> str:
@@ -225,8 +223,7 @@ def _settings(records: Sequence[Record]) -> Iterator[Fold]:
 
 def _set(record: Record) -> Mapping[str, Any]:
     """What was set, and what followed from it where the record says so."""
-    found: Mapping[str, Any] = record["results"].get("settings") or record["arguments"]
-    return found
+    return record["results"].get("settings") or record["arguments"]
 
 
 def _values(values: Iterable[Any]) -> str:

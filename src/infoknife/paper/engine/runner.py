@@ -27,6 +27,7 @@ PAUSE = 0.25  # seconds between two looks at whether the parent lives
 ATTEMPTS = 4  # of a trial whose workers are killed: perhaps it is what kills them
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 TIMEOUT = 8  # seconds in which a scheduler answers
+VERSIONS = {"infoknife": __version__, "torch": torch.__version__.split("+")[0], "numpy": numpy.__version__}
 
 
 class Workers(NamedTuple):
@@ -220,7 +221,7 @@ def _record(trial: Trial, context: RunContext) -> Record:
         "curves": {name: [float(f"{value:.6g}") for value in values] for name, values in outcome.curves.items()},
         "seconds": round(time.perf_counter() - begin, 3),
         "started": started.isoformat(timespec="seconds"),
-        "versions": _versions(),
+        "versions": {**VERSIONS, "python": platform.python_version()},
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
     }
 
@@ -232,8 +233,3 @@ def _sound(outcome: Outcome) -> Outcome:
     except ValueError:
         raise FloatingPointError("a number among the results or curves is not finite") from None
     return outcome
-
-
-def _versions() -> dict[str, str]:
-    ours = {"infoknife": __version__, "torch": torch.__version__.split("+")[0]}
-    return ours | {"numpy": numpy.__version__, "python": platform.python_version()}

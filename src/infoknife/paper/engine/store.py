@@ -27,11 +27,7 @@ HEAD, RECORD, ASIDE = "store.json", "record.jsonl", "set-aside"
 
 @dataclass(frozen=True)
 class Store:
-    """A results folder.
-
-    Args:
-        root: The folder; ``prepare`` makes it.
-    """
+    """A results folder."""
 
     root: Path
 
@@ -59,11 +55,7 @@ class Store:
         return self.root / trial.folder
 
     def record(self, trial: Trial) -> Record | None:
-        """The trial's record if it has been run.
-
-        Raises:
-            OSError: There is one, but it cannot be read.
-        """
+        """The trial's record if it has been run."""
         try:
             record = parse((self.folder(trial) / RECORD).read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):

@@ -31,23 +31,16 @@ class Outcome(NamedTuple):
 class RunContext:
     """Where a trial runs, which is no part of what it is.
 
-    Args:
-        on_progress: Called with the steps that are done, and with what is known by then.
-        preset: The trial's preset.
-        folder: Where a long trial may leave checkpoints and what else it makes; None for nowhere.
-        data: The folder of the user's own data; None for none.
-        device: Where the networks of a long trial are, as ``"cuda"``.
-
     Examples:
         >>> RunContext(lambda step, facts: print(step, facts))(10, accuracy=0.5)
         10 {'accuracy': 0.5}
     """
 
-    on_progress: Callable[[int, Facts], None]
+    on_progress: Callable[[int, Facts], None]  # called with the steps that are done, and what is known by then
     preset: str = "paper"
-    folder: Path | None = None
-    data: Path | None = None
-    device: str = "cpu"
+    folder: Path | None = None  # where a long trial may leave checkpoints and what else it makes
+    data: Path | None = None  # the folder of the user's own data
+    device: str = "cpu"  # where the networks of a long trial are
 
     @property
     def where(self) -> dict[str, Any]:

@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from infoknife.paper.engine.records import Mean, number, several
+from infoknife.paper.engine import methods
+from infoknife.paper.engine.records import Frame, Mean, number, several
 
 Kind = Literal["reproduced", "ahead", "behind"]
 
@@ -12,19 +13,12 @@ DEVIATIONS, PART = 2.0, 0.1  # reproduced: within so many published deviations, 
 
 
 class Verdict(NamedTuple):
-    """How a number stands.
+    """How a number stands."""
 
-    Attributes:
-        subject: Whose number it is.
-        kind: ``"reproduced"``, ``"ahead"`` or ``"behind"``.
-        against: Of what.
-        text: The numbers.
-    """
-
-    subject: str
+    subject: str  # whose number it is
     kind: Kind
     against: str
-    text: str
+    text: str  # the numbers
 
     @property
     def word(self) -> str:
@@ -39,21 +33,13 @@ class Verdict(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One of our numbers beside a published one.
+    """One of our numbers beside a published one."""
 
-    Attributes:
-        where: What tells it from others; may be empty.
-        ours: Our number.
-        paper: The published one.
-        spread: How far ours may be away; two published deviations, or a tenth of the number, if not given.
-        goal: What would be best: 0 for an error, 100 for an accuracy, the truth for an estimate.
-    """
-
-    where: str
+    where: str  # what tells it from others; may be empty
     ours: Mean
     paper: Mean
-    spread: float | None = None
-    goal: float = 0.0
+    spread: float | None = None  # how far ours may be away; two published deviations, or a tenth, if not given
+    goal: float = 0.0  # what would be best: 0 for an error, 100 for an accuracy, the truth for an estimate
 
 
 def spread(cell: Mean) -> float:
@@ -76,10 +62,7 @@ def reproduced(
 ) -> Iterator[Verdict]:
     """Yield whether numbers are reproduced: all within their spread; if not, ahead where all others are better.
 
-    Args:
-        subject: Whose numbers.
-        points: Without any there is no verdict; points that lack a number are left out.
-        write: Numbers as text.
+    Points that lack a number are left out; without any there is no verdict.
 
     Examples:
         >>> verdict, = reproduced("KNIFE", [Point("d=10", Mean(0.05), Mean(0.046, 0.01))])
@@ -136,6 +119,35 @@ def compared(
         text += (among if len(known) > 1 else "") + _noise(ours, rivals[best])
         text += f"; {ours.failures} of {ours.runs} runs failed" if ours.failures else ""
         yield Verdict(subject, "behind" if ahead else "ahead", best, text)
+
+
+def compared_where_all_have(
+    subject: str,
+    cells: Frame,
+    ours: str,
+    rivals: Sequence[str],
+    what: Callable[[Frame], str],
+    *,
+    goal: float = 0.0,
+    by: str | None = None,
+) -> Iterator[Verdict]:
+    """Yield how a method stands against rivals by the mean of its cells, in the rows that all of them have.
+
+    Args:
+        subject: Whose numbers they are.
+        cells: A column for each method.
+        ours: The method.
+        rivals: The others.
+        what: Says what is compared, from the rows.
+        goal: What would be best.
+        by: A level of the index whose means are averaged, each as one.
+    """
+    shared = cells[[ours, *rivals]].dropna()
+    whole = (shared.groupby(level=by).mean() if by else shared).mean()
+    means = {name: Mean(float(mean), None, len(shared)) for name, mean in whole.items()}
+    if len(shared):
+        theirs = {methods.title(name): means[name] for name in rivals}
+        yield from compared(subject, means[ours], theirs, what(shared), goal=goal)
 
 
 def _noise(ours: Mean, rival: Mean) -> str:

@@ -1,7 +1,7 @@
 """What applications share: settings of a trial, percents over seeds beside the paper's, costs, and curves."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,23 +25,14 @@ from infoknife.pictures import Block, Heading, Table
 
 
 def resolved(settings: Any, preset: str, arguments: Mapping[str, Any]) -> Any:
-    """The settings of an application: what was set, None included, and the preset's for all else.
-
-    Args:
-        settings: The class of them.
-        preset: The preset.
-        arguments: What was set; what is no field is left out.
-    """
+    """The settings of an application: what was set, None included, and the preset's for all else."""
     names = {each.name for each in fields(settings)}
-    known = {name: value for name, value in arguments.items() if name in names}
-    nothing = {name: None for name, value in known.items() if value is None}
-    return replace(settings.preset(preset, **known), **nothing)
+    return settings.preset(preset, **{name: value for name, value in arguments.items() if name in names})
 
 
 def outcome(found: Any, settings: Any) -> Outcome:
-    """What an application found, with the settings that followed from the preset, and curves that are all numbers."""
-    finite = {name: curve for name, curve in found.curves.items() if pd.notna(curve).all()}
-    return Outcome(found.results | {"settings": settings.arguments()}, finite)
+    """What an application found, with the settings that followed from the preset."""
+    return Outcome(found.results | {"settings": settings.arguments()}, found.curves)
 
 
 def data_files(data: Path | None) -> list[Path]:
@@ -100,14 +91,7 @@ class Row(NamedTuple):
 
 
 def percent_table(caption: str, head: Sequence[str], rows: Sequence[Row], paper: str = "published") -> Table:
-    """Percents over seeds, a method in a row, the paper's under ours; the best of ours in each column stands out.
-
-    Args:
-        caption: What it shows.
-        head: The columns' names.
-        rows: The methods; the mean over columns is shown where there are several columns.
-        paper: What the paper's rows are called.
-    """
+    """Percents over seeds, a method in a row, the paper's under ours; the best of ours in each column stands out."""
     lines: list[tuple[str, ...]] = []
     ours: dict[int, list[float | None]] = {}
     last = ("mean",) if len(head) > 1 else ()

@@ -15,9 +15,9 @@ from infoknife.estimators import mi
 from infoknife.estimators.catalogue import CLASSES, CONTINUOUS
 from infoknife.inputs import one_of
 from infoknife.paper.engine import methods
-from infoknife.paper.engine.records import Frame, Mean, grouped, number, numbers, preset_title, several
+from infoknife.paper.engine.records import Frame, grouped, number, numbers, preset_title, several
 from infoknife.paper.engine.trial import Arguments, Experiment, OnStep, Outcome, Trial
-from infoknife.paper.engine.verdicts import Verdict, compared, none_ended
+from infoknife.paper.engine.verdicts import Verdict, compared_where_all_have, none_ended
 from infoknife.paper.experiments.applied import listed
 from infoknife.paper.experiments.entropies import curve
 from infoknife.paper.experiments.protocol import reporting, seeded
@@ -74,11 +74,6 @@ PLANS = {
         steps=300,
     ),
 }
-
-
-def quantity_of(task: Task) -> str:
-    """What is measured: ``"entropy"`` without a y, else ``"mutual_information"``."""
-    return "entropy" if isinstance(task, EntropyTask) else "mutual_information"
 
 
 def truth_of(task: Task) -> float:
@@ -149,7 +144,8 @@ def _arguments(plan: Plan, only: Iterable[str] | None = None) -> Iterator[Argume
             for task in chosen:
                 for method in (method for method in methods_for(task) if method in wanted):
                     learning = {} if method == "parzen" else {"steps": plan.steps, **LEARNING}
-                    named = {"method": method, "task": task.name, "quantity": quantity_of(task)}
+                    quantity = "entropy" if isinstance(task, EntropyTask) else "mutual_information"
+                    named = {"method": method, "task": task.name, "quantity": quantity}
                     yield {**named, "n": n, "seed": seed, **learning, **SHARES}
 
 
@@ -166,7 +162,10 @@ def run(arguments: Arguments, on_step: OnStep) -> Outcome:
     train, validation, rows = zip(*(array.split(parts) for array in samples), strict=True)
     module: nn.Module = seeded(partial(_made, task, arguments["method"]), seed)
     _learn(module, train, validation, arguments, on_step)
-    moves = None if task.parameter is None else [v[-measured:] for v in _velocities(task, n, FIRST_SEED + seed)]
+    moves = None
+    if task.parameter is not None:
+        assert isinstance(task, EntropyTask | PairTask)
+        moves = [velocity[-measured:] for velocity in _arrays(task.velocity(n, FIRST_SEED + seed))]
     estimate, slope = _measured(module, rows, moves, seed)
     results = _judged("", truth_of(task), estimate)
     return Outcome(results if slope is None else results | _judged("gradient_", task.gradient(), slope), {})
@@ -205,11 +204,6 @@ def _judged(prefix: str, truth: float, estimate: float) -> dict[str, Any]:
     if not math.isfinite(estimate):
         raise FloatingPointError(f"the {prefix}estimate is {estimate} on rows that were held out")
     return {f"{prefix}truth": truth, f"{prefix}estimate": estimate, f"{prefix}error": estimate - truth}
-
-
-def _velocities(task: Task, n: int, seed: int) -> tuple[Tensor, ...]:
-    assert isinstance(task, EntropyTask | PairTask)
-    return _arrays(task.velocity(n, seed))
 
 
 def _arrays(value: Tensor | tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
@@ -341,12 +335,8 @@ def _verdicts(runs: Frame) -> Iterator[Verdict]:
             if methods.is_ours(name) and name not in errors:
                 yield none_ended(subject, len(own))
             elif methods.is_ours(name):
-                shared = errors[[name, *rivals]].dropna()
-                means = {each: Mean(float(mean), None, len(shared)) for each, mean in shared.mean().items()}
-                theirs = {methods.title(rival): means[rival] for rival in rivals if len(shared)}
-                yield from compared(
-                    subject, means[name], theirs, f"mean |error|, nats, {several(len(shared), 'trial')}"
-                )
+                what = lambda shared: f"mean |error|, nats, {several(len(shared), 'trial')}"  # noqa: E731
+                yield from compared_where_all_have(subject, errors, name, rivals, what)
 
 
 BENCH = Experiment(

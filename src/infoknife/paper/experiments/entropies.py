@@ -1,6 +1,7 @@
 """The story that experiments on entropies share: the |error| over runs beside the paper's, and curves of training."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -13,8 +14,18 @@ from infoknife.pictures.charts import TRUTH, settled
 
 Published = Mapping[tuple[str, int], Mean]  # |error| in nats by method and dimension
 
-COLUMNS = ("error", "chosen", "kl")
 WHAT = "mean |error|, nats"
+
+
+def shared(published: Published) -> dict[str, Any]:
+    """What an experiment on entropies says of its records, where the paper has printed these errors."""
+    return {
+        "verdicts": partial(error_verdicts, published=published),
+        "summary": lambda runs: [error_table(runs, published)] if published else [],
+        "needs": ("dim",),
+        "columns": ("error", "chosen", "kl"),
+        "derive": densities,
+    }
 
 
 def densities(runs: Frame) -> Frame:
@@ -76,34 +87,21 @@ def chosen_table(runs: Frame) -> Table:
 
 
 def training_charts(name: str, runs: Frame, by: str, label: str, title: str, columns: int) -> Iterator[Block]:
-    """Curves of training, a chart for each preset, with the median run of each density by |error|.
-
-    Args:
-        name: Of the charts.
-        runs: Of one experiment.
-        by: The column that panels stand for.
-        label: What a panel is called, with its value.
-        title: What the charts show.
-        columns: Panels side by side.
-    """
+    """Curves of training, a chart for each preset, with the median run of each density by |error|."""
     shown = runs[runs["curves"].map(lambda curves: bool(curves.get("step")))].sort_values("off", kind="stable")
     for preset, own in shown.groupby("preset"):
         panels = tuple(
-            runs_panel(label.format(at), {name: _median(group) for name, group in _ranked(part)})
+            runs_panel(
+                label.format(at),
+                {  # the run in the middle, the better of two
+                    name: group["curves"].iloc[(len(group) - 1) // 2]
+                    for name, group in sorted(part.groupby("density"), key=lambda item: methods.rank(item[0]))
+                },
+            )
             for at, part in own.groupby(by)
         )
         whole = f"{preset_title(preset)}: {title}"
         yield Chart(f"{name}-{preset}", whole, "step", "nats", panels, min(columns, len(panels)))
-
-
-def _ranked(runs: Frame) -> list[tuple[str, Frame]]:
-    return sorted(runs.groupby("density"), key=lambda item: methods.rank(item[0]))
-
-
-def _median(runs: Frame) -> Mapping[str, Any]:
-    """The curves of the run in the middle, the better of two."""
-    curves: Mapping[str, Any] = runs["curves"].iloc[(len(runs) - 1) // 2]
-    return curves
 
 
 def runs_panel(title: str, runs: Mapping[str, Mapping[str, Any]]) -> Panel:

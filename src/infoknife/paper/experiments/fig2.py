@@ -160,11 +160,7 @@ def _space(name: str, dim: int, short: str, text: str, source: str) -> Experimen
             "quick": partial(_trials, shape | QUICK, "data", 2, OURS_SPACE | QUICK | {"trial_steps": 100}),
         },
         blocks=partial(_space_blocks, name),
-        verdicts=partial(entropies.error_verdicts, published=PUBLISHED),
-        summary=lambda runs: [entropies.error_table(runs, PUBLISHED)],
-        needs=("dim",),
-        columns=entropies.COLUMNS,
-        derive=entropies.densities,
+        **entropies.shared(PUBLISHED),
     )
 
 
@@ -181,10 +177,7 @@ PDF = Experiment(
         "quick": partial(_trials, LINE, "data", 1, OURS_LINE),
     },
     blocks=_line_blocks,
-    verdicts=partial(entropies.error_verdicts, published={}),
-    needs=("dim",),
-    columns=entropies.COLUMNS,
-    derive=entropies.densities,
+    **entropies.shared({}),
 )
 TRIANGLE8 = _space(
     "fig2-triangle8",

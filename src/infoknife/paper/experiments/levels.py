@@ -21,17 +21,7 @@ STATISTICS = {"bias": "bias, nats", "variance": "variance, nats²", "mse": "mean
 
 
 class Climb(NamedTuple):
-    """All runs of a method with one preset.
-
-    Attributes:
-        preset: The preset.
-        method: The method.
-        title: As papers write it.
-        runs: How many there are.
-        levels: Over all seeds at the end of each level: truth, mean, bias, variance, mse, and spread, the deviation
-            between the means of runs.
-        best: The run that ends nearest to the truth.
-    """
+    """All runs of a method with one preset."""
 
     preset: str
     method: str
@@ -44,8 +34,9 @@ class Climb(NamedTuple):
 def climbs(runs: Frame) -> list[Climb]:
     """All methods, preset by preset. The variance is the mean variance within a run plus that between their means."""
     good = runs[runs["levels"].map(lambda levels: isinstance(levels, list))]
+    last_bias = lambda run: abs(run["levels"][-1]["bias"])  # noqa: E731
     return [
-        Climb(preset, method, title, len(own), _levels(own["levels"]), min(own.to_dict("records"), key=_last_bias))
+        Climb(preset, method, title, len(own), _levels(own["levels"]), min(own.to_dict("records"), key=last_bias))
         for (preset, method, title), own in grouped(good, ["preset", "method", "title"])
     ]
 
@@ -60,21 +51,11 @@ def _levels(runs: Any) -> Frame:
     return found
 
 
-def _last_bias(run: Mapping[str, Any]) -> float:
-    return abs(float(run["levels"][-1]["bias"]))
-
-
 # tables
 
 
 def mean_table(found: Sequence[Climb], stairs: Stairs, best_run: bool = False) -> Table:
-    """The mean of the estimate by level, with the paper's under ours.
-
-    Args:
-        found: Of one staircase.
-        stairs: The paper's.
-        best_run: Whether the paper shows the best of its runs.
-    """
+    """The mean of the estimate by level, with the paper's under ours."""
     rows: list[tuple[str, ...]] = []
     for method in sorted({climb.method for climb in found}, key=methods.rank):
         for climb in (climb for climb in found if climb.method == method):

@@ -72,18 +72,7 @@ def climb(
     clip: float | None = None,
     start_rows: int,
 ) -> list[float]:
-    """Train online from level to level, and return the estimate on every batch before the step that learns from it.
-
-    Args:
-        module: A density or an estimator of mutual information.
-        staircase: What it is trained on.
-        on_step: Called with every step.
-        batch_size: Fresh rows of a step.
-        lr: Learning rate of Adam.
-        seed: Where samples and the start come from.
-        clip: Largest norm of the gradient.
-        start_rows: Rows of the first level for the start.
-    """
+    """Train online from level to level, and return the estimate on every batch before the step that learns from it."""
     first = staircase.levels[0].sample(start_rows, 2 * seed)
     module.initialize(*(first if isinstance(first, tuple) else (first,)), seed=seed)
     estimates: list[float] = []

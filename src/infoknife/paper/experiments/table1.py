@@ -28,8 +28,7 @@ def density_of(arguments: Arguments) -> Density:
     """Make the density of a trial."""
     options = {"components": arguments["components"]} if "components" in arguments else {}
     make = partial(DENSITIES[arguments["method"]], arguments["dim"], init=arguments["init"], **options)
-    density: Density = seeded(make, arguments["seed"])
-    return density
+    return seeded(make, arguments["seed"])
 
 
 def kernels(method: str) -> dict[str, int]:
@@ -74,10 +73,6 @@ TABLE1 = Experiment(
         "quick": partial(_trials, "data", 3, 0.003),
     },
     blocks=_blocks,
-    verdicts=partial(entropies.error_verdicts, published=PUBLISHED),
-    summary=lambda runs: [entropies.error_table(runs, PUBLISHED)],
-    needs=("dim",),
-    columns=entropies.COLUMNS,
-    derive=entropies.densities,
+    **entropies.shared(PUBLISHED),
     place=lambda arguments: f"d={arguments['dim']}",
 )

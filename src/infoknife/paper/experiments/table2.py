@@ -1,7 +1,6 @@
 """Table 2: an encoder of texts that is fine-tuned through an information bottleneck (section 4.1)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
@@ -24,7 +23,7 @@ from infoknife.paper.engine.records import (
     text,
 )
 from infoknife.paper.engine.trial import Arguments, Experiment, Outcome, RunContext
-from infoknife.paper.engine.verdicts import Point, Verdict, compared, reproduced
+from infoknife.paper.engine.verdicts import Point, Verdict, compared_where_all_have, reproduced
 from infoknife.paper.experiments.applied import (
     Row,
     cost_table,
@@ -41,7 +40,6 @@ from infoknife.paper.experiments.applied import (
 from infoknife.paper.experiments.entropies import curve
 from infoknife.pictures import Block, Chart, Fold, Panel, Table
 
-HUB = "nyu-mll/glue"  # where the pairs come from without a folder
 GLUE = {"mrpc": ("f1", "accuracy"), "stsb": ("pearson", "spearman"), "rte": ("accuracy",)}
 TITLES = {"mrpc": "MRPC", "stsb": "STS-B", "rte": "RTE", "f1": "F1", "pearson": "Pearson", "spearman": "Spearman"}
 COLUMNS = [(task, metric) for task, metrics in GLUE.items() for metric in metrics]
@@ -67,14 +65,14 @@ PUBLISHED = {name: dict(zip(COLUMNS, (Mean(*cell, 10) for cell in row), strict=T
 
 def run(arguments: Arguments, context: RunContext) -> Outcome:
     """Fine-tune with one method; a trial that was killed goes on from its checkpoint."""
-    settings = _sourced(resolved(ib_text.BottleneckSettings, context.preset, arguments), context.data)
+    settings = resolved(ib_text.BottleneckSettings, context.preset, arguments)
     return outcome(ib_text.tune(settings, data=context.data, **context.where), settings)
 
 
 def check(arguments: Arguments, data: Path | None) -> None:
     """Raise where pairs or encoder of a trial cannot be used; each is looked at once."""
     settings = ib_text.BottleneckSettings.of({name: arguments[name] for name in PAIRS if name in arguments})
-    _check_pairs(_sourced(settings, data), data)
+    _check_pairs(settings, data)
     _check_encoder(str(arguments.get("encoder", settings.encoder)))
 
 
@@ -90,12 +88,6 @@ def _check_pairs(settings: Any, data: Path | None) -> None:
 @lru_cache
 def _check_encoder(name: str) -> None:
     pretrained.tokenizer_of(name)
-
-
-def _sourced(settings: Any, data: Path | None) -> Any:
-    """Take a task of GLUE from the hub where there is no folder."""
-    here = data is not None or settings.hub is not None or settings.task not in GLUE
-    return settings if here else replace(settings, hub=HUB)
 
 
 def _paper() -> Iterator[Arguments]:
@@ -259,15 +251,15 @@ def _verdicts(runs: Frame) -> Iterator[Verdict]:
         if pairs == ALL and kept["preset"].iloc[0] == "paper":
             yield from _printed(kept)
         scores = kept.assign(score=100.0 * numbers(kept, "score")).pivot_table("score", ["task", "seed"], "method")
-        counts = grouped(kept, "method").size()
-        for name in counts.index if "knife" in counts else ():
-            if name != "knife" and {name, "knife"} <= {*scores.columns}:
-                both = scores[["knife", name]].dropna()
-                tasks = listed(both.index.get_level_values("task"), GLUE)
-                ours, theirs = (Mean(float(mean), None, len(both)) for mean in both.groupby("task").mean().mean())
-                what = f"mean over {', '.join(map(_title, tasks))}, percent"
-                rival = {methods.title(name): theirs} if len(both) else {}
-                yield from compared(f"{methods.title('knife')}, {pairs}", ours, rival, what, goal=100.0)
+        subject = f"{methods.title('knife')}, {pairs}"
+        for name in dict.fromkeys(kept["method"]) if "knife" in scores else ():
+            if name != "knife" and name in scores:
+                yield from compared_where_all_have(subject, scores, "knife", [name], _over, goal=100.0, by="task")
+
+
+def _over(shared: Frame) -> str:
+    tasks = listed(shared.index.get_level_values("task"), GLUE)
+    return f"mean over {', '.join(map(_title, tasks))}, percent"
 
 
 def _printed(runs: Frame) -> Iterator[Verdict]:

@@ -1,16 +1,16 @@
 """Table 3: domain adaptation on six pairs of image sets (section 4.3)."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from infoknife.paper.applications import domain_adaptation
 from infoknife.paper.engine import methods
-from infoknife.paper.engine.records import Frame, Mean, grouped, mean_of, means, percents
+from infoknife.paper.engine.records import Frame, Mean, grouped, mean_of, means, numbers, percents
 from infoknife.paper.engine.trial import Arguments, Experiment, Outcome, RunContext
-from infoknife.paper.engine.verdicts import DEVIATIONS, Point, Verdict, compared, reproduced
+from infoknife.paper.engine.verdicts import DEVIATIONS, Point, Verdict, compared_where_all_have, reproduced
 from infoknife.paper.experiments.applied import (
     Row,
     cost_table,
@@ -217,32 +217,23 @@ def _dots(features: Mapping[str, Any], when: str) -> tuple[Series, ...]:
 
 def _verdicts(runs: Frame) -> Iterator[Verdict]:
     """KNIFE against its rivals, against training without it and DANN, on the pairs that all have; and the paper."""
-    found = {method: means(own, "pair", "accuracy", 100.0) for method, own in grouped(runs, "method")}
     if runs["preset"].iloc[0] == "paper":
-        for method, row in found.items():
-            published = PUBLISHED.get(method, {})
+        for method, own in grouped(runs, "method"):
+            row, published = means(own, "pair", "accuracy", 100.0), PUBLISHED.get(method, {})
             points = [_point(at, mean, published[at]) for at, mean in row.items() if at in published]
             yield from reproduced(methods.title(method), points, percents)
-    rivals = [name for name, row in found.items() if name != "knife" and any(mean.mean for mean in row.values())]
+    cells = runs.assign(accuracy=100.0 * numbers(runs, "accuracy")).pivot_table("accuracy", "pair", "method")
+    cells = cells.reindex(listed(cells.index, TITLES))
+    rivals = [name for name in dict.fromkeys(runs["method"]) if name != "knife" and name in cells]
     groups = (
         [name for name in rivals if name not in {BASE, "dann"}],
         *([name] for name in (BASE, "dann") if name in rivals),
     )
-    for group in groups if "knife" in found else ():
-        over = [
-            at
-            for at in listed(found["knife"], TITLES)
-            if all(found[name].get(at, Mean(None)).mean is not None for name in ("knife", *group))
-        ]
-        if group and over:
-            theirs = {methods.title(name): _over(found[name], over) for name in group}
-            what = f"mean accuracy, percent, of {', '.join(over)}"
-            ours = runs.loc[runs["method"] == "knife", "title"].iloc[0]
-            yield from compared(ours, _over(found["knife"], over), theirs, what, goal=100.0)
-
-
-def _over(row: Mapping[str, Mean], pairs: Sequence[str]) -> Mean:
-    return Mean(whole_mean(row[at] for at in pairs), None, sum(row[at].runs for at in pairs))
+    for group in groups if "knife" in cells else ():
+        ours = runs.loc[runs["method"] == "knife", "title"].iloc[0]
+        what = lambda shared: f"mean accuracy, percent, of {', '.join(shared.index)}"  # noqa: E731
+        if group:
+            yield from compared_where_all_have(ours, cells, "knife", group, what, goal=100.0)
 
 
 def _point(pair: str, ours: Mean, cell: Mean) -> Point:

@@ -34,34 +34,31 @@ def made(encoder: str = "bag", **changes: Any) -> TextClassifier:
 
 @pytest.mark.parametrize("encoder", ["bag", "gru"])
 def test_texts_become_logits(encoder: str) -> None:
-    model = made(encoder).eval()
+    model = made(encoder, noise=0.1).eval()
     assert model(TEXTS).shape == (4, 3)
     assert model.features(TEXTS).shape == (4, 6)
-    assert torch.equal(model(TEXTS), model.head(model.features(TEXTS)))
+    assert torch.equal(model(TEXTS, seed=1), model.head(model.features(TEXTS, seed=1)))
+    settings = FairTextSettings(encoder=encoder, embedding=8, features=6, hidden=5, noise=0.1)
+    again = TextClassifier(model.encoder.words, settings, 3).eval()
+    again.load_state_dict(model.state_dict())
+    assert torch.equal(again(TEXTS, seed=0), model(TEXTS, seed=0)), "its words make it anew"
+    with pytest.raises(TypeError, match="texts"):
+        model("so good")
 
 
 def test_head_is_the_papers() -> None:
     head = made(dropout=0.3).head
     assert [type(layer) for layer in head] == [nn.Dropout, nn.Linear, nn.LeakyReLU, nn.Dropout, nn.Linear]
     assert {layer.p for layer in head if isinstance(layer, nn.Dropout)} == {0.3}
-    assert [(layer.in_features, layer.out_features) for layer in head if isinstance(layer, nn.Linear)] == [
-        (6, 5),
-        (5, 3),
-    ]
+    sizes = [(layer.in_features, layer.out_features) for layer in head if isinstance(layer, nn.Linear)]
+    assert sizes == [(6, 5), (5, 3)]
 
 
-def test_without_noise_features_repeat() -> None:
-    model = made(noise=0.0).eval()
-    before = torch.get_rng_state()
-    assert torch.equal(model.features(TEXTS), model.features(TEXTS, seed=5))
-    assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_noise_has_a_seed() -> None:
-    model = made(noise=0.5).eval()
-    before = torch.get_rng_state()
+def test_noise_has_a_seed_and_without_it_features_repeat() -> None:
+    before, silent, model = torch.get_rng_state(), made(noise=0.0).eval(), made(noise=0.5).eval()
+    torch.set_rng_state(before)
+    assert torch.equal(silent.features(TEXTS), silent.features(TEXTS, seed=5))
     assert torch.equal(model.features(TEXTS, seed=1), model.features(TEXTS, seed=1))
-    assert torch.equal(model(TEXTS, seed=1), model(TEXTS, seed=1))
     assert not torch.equal(model.features(TEXTS, seed=1), model.features(TEXTS, seed=2))
     assert torch.equal(torch.get_rng_state(), before)
     with torch.random.fork_rng():
@@ -80,36 +77,14 @@ def test_noise_has_its_deviation_ever_after(training: bool) -> None:
     assert float(difference.mean()) == pytest.approx(0, abs=0.01)
 
 
-def test_encoded_is_without_dropout_and_gradient() -> None:
-    model = made(noise=0.5, word_dropout=0.5).train()
-    rows = model.encoder.read(TEXTS)
-    z = encoded(model, rows, seed=4)
+@pytest.mark.parametrize("encoder", ["bag", "gru"])
+def test_encoded_is_without_dropout_and_gradient_and_in_blocks(encoder: str) -> None:
+    model = made(encoder, noise=0.5, word_dropout=0.5).train()
+    texts = [TEXTS[i % 4] for i in range(BLOCK + 7)]
+    z = encoded(model, model.encoder.read(texts), seed=4)
     assert model.training
     assert not z.requires_grad
-    assert torch.equal(z, model.eval().features(TEXTS, seed=4))
-
-
-@pytest.mark.parametrize("encoder", ["bag", "gru"])
-def test_encoded_in_blocks_is_encoded_at_once(encoder: str) -> None:
-    model = made(encoder).eval()
-    texts = [TEXTS[i % 4] for i in range(BLOCK + 7)]
-    rows = model.encoder.read(texts)
-    with torch.no_grad():
-        torch.testing.assert_close(encoded(model, rows), model.noisy(rows))
-
-
-@pytest.mark.parametrize("encoder", ["bag", "gru"])
-def test_words_make_it_anew(encoder: str) -> None:
-    model = made(encoder, noise=0.1).eval()
-    settings = FairTextSettings(encoder=encoder, embedding=8, features=6, hidden=5, noise=0.1)
-    again = TextClassifier(model.encoder.words, settings, 3).eval()
-    again.load_state_dict(model.state_dict())
-    assert torch.equal(again(TEXTS, seed=0), model(TEXTS, seed=0))
-
-
-def test_one_string_is_no_batch() -> None:
-    with pytest.raises(TypeError, match="texts"):
-        made()("so good")
+    torch.testing.assert_close(z, model.eval().features(texts, seed=4).detach())
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -121,7 +96,7 @@ def test_evaluating_puts_back_what_was(training: bool) -> None:
     assert model.training == model.head.training == training
     with pytest.raises(ZeroDivisionError), evaluating(model):
         1 / 0
-    assert model.training == training
+    assert model.training == model.head.training == training
 
 
 # encoders
@@ -131,7 +106,6 @@ SENTENCES = ["so good so far so long", "so bad", "good grief", "", "żółw", "s
 LEARNED = ["so good", "so bad", "so far", "good grief", "bad grief", "far so good bad"] * 2
 KINDS = ("bag", "gru", "minilm", "fine-tuned")
 every = pytest.mark.parametrize("name", KINDS)
-own = pytest.mark.parametrize("name", ["bag", "gru"])
 
 
 class Tokenizer:
@@ -184,19 +158,24 @@ def built(name: str) -> TextEncoder:
 
 
 @every
-def test_features_have_their_shape_and_repeat_without_dropout(name: str) -> None:
+def test_features_repeat_without_dropout_and_words_make_an_encoder_anew(name: str) -> None:
     encoder = built(name)
     rows = encoder.read(SENTENCES)
-    z = encoder(rows)
-    assert z.shape == (len(SENTENCES), encoder.features) == (6, 6)
-    assert bool(torch.isfinite(z).all())
     with torch.random.fork_rng():
         torch.manual_seed(0)
         assert not torch.equal(encoder(rows), encoder(rows))
     encoder.eval()
     before = torch.get_rng_state()
-    assert torch.equal(encoder(rows), encoder(rows))
+    z = encoder(rows)
+    assert z.shape == (len(SENTENCES), encoder.features) == (6, 6)
+    assert bool(torch.isfinite(z).all())
+    assert torch.equal(z, encoder(rows))
     assert torch.equal(torch.get_rng_state(), before)
+    again = type(encoder)(encoder.words, settings(name)).eval()
+    again.load_state_dict(encoder.state_dict())
+    assert torch.equal(again(again.read(SENTENCES)), z)
+    assert all(isinstance(word, str) for word in encoder.words)
+    assert bool(encoder.words) == (name in ("bag", "gru"))
 
 
 @every
@@ -211,7 +190,7 @@ def test_a_text_alone_is_what_it_is_among_others(name: str) -> None:
         torch.testing.assert_close(encoder(encoder.read(many)[torch.tensor([2, 0])]), together[[2, 0]])
 
 
-@own
+@pytest.mark.parametrize("name", ["bag", "gru"])
 def test_words_matter(name: str) -> None:
     encoder = built(name).eval()
     with torch.no_grad():
@@ -227,17 +206,6 @@ def test_what_learns(name: str) -> None:
     encoder(encoder.read(SENTENCES)).square().sum().backward()
     still = {key for key, p in encoder.named_parameters() if p.grad is None or not bool((p.grad != 0).any())}
     assert still == ({"transformer.embedding.weight"} if name == "minilm" else set())
-
-
-@every
-def test_words_make_an_encoder_anew(name: str) -> None:
-    encoder = built(name).eval()
-    again = type(encoder)(encoder.words, settings(name)).eval()
-    again.load_state_dict(encoder.state_dict())
-    with torch.no_grad():
-        assert torch.equal(again(again.read(SENTENCES)), encoder(encoder.read(SENTENCES)))
-    assert all(isinstance(word, str) for word in encoder.words)
-    assert bool(encoder.words) == (name in ("bag", "gru"))
 
 
 def pooled(encoder: BagEncoder, texts: list[str]) -> Tensor:

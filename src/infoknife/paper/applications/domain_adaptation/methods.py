@@ -9,12 +9,11 @@ from typing_extensions import override
 
 from infoknife import MutualInformation, Regularizer, mi
 from infoknife.paper.applications.domain_adaptation.settings import AdaptationSettings
-from infoknife.paper.applications.run import Term
 
 HIDDEN = 64  # of the adversary
 
 
-class DomainTerm(Term, ABC):
+class DomainTerm(nn.Module, ABC):
     """A term for the loss of the class encoder."""
 
     needs_domain_features = True
@@ -33,6 +32,10 @@ class DomainTerm(Term, ABC):
             domain: Which domain a row is from, 0 or 1, (N,).
             learned: How much of the class is known by now, from 0 to 1.
         """
+
+    def ramped(self, learned: float) -> float:
+        """Return the weight, less as long as little is learned where the settings say so."""
+        return self.settings.weight * (learned if self.settings.ramp else 1.0)
 
     def parameter_groups(self, lr: float) -> list[dict[str, Any]]:
         """Return what the optimiser of the encoders is to move as well."""
@@ -126,8 +129,7 @@ class GradientReversal(DomainTerm):
 
     @override
     def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
-        weight = self.settings.weight * (learned if self.settings.ramp else 1.0)
-        turned: Tensor = _Reversed.apply(z, weight)  # type: ignore[no-untyped-call]
+        turned: Tensor = _Reversed.apply(z, self.ramped(learned))  # type: ignore[no-untyped-call]
         return nn.functional.cross_entropy(self.discriminator(turned), domain)
 
 
@@ -145,7 +147,7 @@ class EqualMoments(DomainTerm):
         source, target = z[domain == 0], z[domain == 1]
         means = (source.mean(0) - target.mean(0)).square().mean()
         covariances = (source.T.cov() - target.T.cov()).square().mean()
-        return self.settings.weight * (learned if self.settings.ramp else 1.0) * (means + covariances)
+        return self.ramped(learned) * (means + covariances)
 
 
 OTHERS: dict[str, type[SourceOnly] | type[GradientReversal] | type[EqualMoments]] = {

@@ -93,18 +93,15 @@ class Adapter(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits (N, classes) of images (N, 3, H, W) of 0 to 255."""
-        logits: Tensor = self.head(self.features(images))
-        return logits
+        return self.head(self.features(images))
 
     def features(self, images: Tensor) -> Tensor:
         r"""Return $\Phi(x)$ (N, channels) of images (N, 3, H, W) of 0 to 255."""
-        features: Tensor = self.phi(standardized(images))
-        return features
+        return self.phi(standardized(images))
 
     def domain_features(self, images: Tensor) -> Tensor:
         r"""Return $\Phi^d(x)$ (N, channels) of images (N, 3, H, W) of 0 to 255."""
-        features: Tensor = self.domain_phi(standardized(images))
-        return features
+        return self.domain_phi(standardized(images))
 
 
 @torch.no_grad()
@@ -124,8 +121,7 @@ def confusion(found: Tensor, y: Tensor) -> list[list[int]]:
     """Count rows by true class y (N,) (rows) and predicted class, the largest of logits (N, classes) (columns)."""
     classes = found.shape[1]
     counts = torch.bincount(y * classes + found.argmax(1), minlength=classes**2)
-    table: list[list[int]] = counts.reshape(classes, classes).tolist()
-    return table
+    return counts.reshape(classes, classes).tolist()
 
 
 def entropy_of_predictions(found: Tensor) -> float:
@@ -150,12 +146,7 @@ def neighbourhood_density(found: Tensor) -> float:
 
 @torch.no_grad()
 def principal_components(model: Adapter, source: Images, target: Images) -> dict[str, list[float]]:
-    """Return the first two principal components of the class features of some images of both domains.
-
-    Returns:
-        Lists of equal length: ``x`` and ``y``, in units of the first component's deviation, ``domain`` (0 for the
-        source) and ``label``.
-    """
+    """Return the first two principal components of the class features of some images of both domains."""
     parts = []
     for images in (source, target):  # images from all over, as files may be sorted by class
         rows = torch.linspace(0, len(images.y) - 1, min(SHOWN, len(images.y))).long()

@@ -4,12 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 
-from infoknife.paper.applications.run import SCHEDULES
+from infoknife.paper.applications.run import SCHEDULES, SelectionRule
 from infoknife.paper.applications.settings import Count, Fields, NotNegative, OpenShare, Rule, RunSettings
 from infoknife.paper.engine import methods
 
 METHODS = methods.names(methods.DOMAINS)
-RULES = ("target-validation", "source-validation", "prediction-entropy", "neighbourhood-density")
+RULES = (
+    SelectionRule("target-validation", "target_accuracy", 1, "labels of the target, though few: the paper's rule"),
+    SelectionRule("source-validation", "source_accuracy", 1, "labels of the source"),
+    SelectionRule("prediction-entropy", "prediction_entropy", -1, "no labels"),
+    SelectionRule("neighbourhood-density", "neighbourhood_density", 1, "no labels"),
+)
 HIDDEN = 64  # of the paper's MI networks
 
 CPU: dict[str, Any] = {
@@ -71,7 +76,7 @@ class AdaptationSettings(RunSettings):
     CHOICES: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "method": METHODS,
         "schedule": tuple(SCHEDULES),
-        "select": RULES,
+        "select": tuple(rule.name for rule in RULES),
     }
     PRESETS: ClassVar[Mapping[str, Fields]] = PRESETS
     METHOD_PRESETS: ClassVar[Mapping[str, Mapping[str, Fields]]] = {

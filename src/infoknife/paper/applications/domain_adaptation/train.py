@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 from typing_extensions import override
 
 from infoknife.paper.applications.domain_adaptation.data import Domain, Images
-from infoknife.paper.applications.domain_adaptation.methods import domain_term
+from infoknife.paper.applications.domain_adaptation.methods import Disentangled, domain_term
 from infoknife.paper.applications.domain_adaptation.model import (
     Adapter,
     accuracy,
@@ -20,7 +20,7 @@ from infoknife.paper.applications.domain_adaptation.model import (
     neighbourhood_density,
     principal_components,
 )
-from infoknife.paper.applications.domain_adaptation.settings import AdaptationSettings
+from infoknife.paper.applications.domain_adaptation.settings import RULES, AdaptationSettings
 from infoknife.paper.applications.run import (
     SCHEDULES,
     Facts,
@@ -55,16 +55,10 @@ def adapt(
     Args:
         settings: What is run.
         source: The domain with labels.
-        target: The domain without.
-        folder: Where checkpoints are written, whole or not at all; a run that was killed goes on from there to the
-            same result. Settings, metrics, model and a page are left there in the end.
-        on_progress: Called after every step; after an evaluation with accuracies, information (nats) and the
-            regularizer's health.
+        target: The domain without, with the same classes.
+        folder: As in ``Run.run``, and the model in ``model.pt``.
+        on_progress: As in ``Run.run``; after an evaluation with accuracies, information and the regularizer's health.
         device: Where the networks are, as ``"cuda"``.
-
-    Raises:
-        FloatingPointError: The loss is not finite.
-        ValueError: The domains do not have the same classes, or the folder holds another run's checkpoint.
     """
     if source.classes != target.classes:
         raise ValueError(f"source has classes {source.classes}, target {target.classes}; expected the same ones")
@@ -87,12 +81,7 @@ class AdaptationTrainer(Run):
     MODULES = ("model", "method", "optimizer")
     STATE = ("class_loss", "before")
     CURVES = ("step", "source_accuracy", "target_accuracy", "information")
-    RULES = (
-        SelectionRule("target-validation", "target_accuracy", 1, "labels of the target, though few: the paper's rule"),
-        SelectionRule("source-validation", "source_accuracy", 1, "labels of the source"),
-        SelectionRule("prediction-entropy", "prediction_entropy", -1, "no labels"),
-        SelectionRule("neighbourhood-density", "neighbourhood_density", 1, "no labels"),
-    )
+    RULES = RULES
 
     def __init__(
         self,
@@ -108,6 +97,8 @@ class AdaptationTrainer(Run):
         self.adapter = Adapter(settings.channels, len(source.classes), settings.sigma, settings.dropout).to(self.device)
         self.model = self.adapter
         self.method = domain_term(settings).to(self.device)
+        if isinstance(self.method, Disentangled):
+            self.regularizer = self.method.regularizer
         groups = [{"params": list(self.model.parameters())}, *self.method.parameter_groups(settings.lr)]
         self.optimizer = torch.optim.Adam(groups, lr=settings.lr, betas=BETAS, fused=True)
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
@@ -148,8 +139,7 @@ class AdaptationTrainer(Run):
             "target_accuracy": accuracy(found, target.y),
             "prediction_entropy": entropy_of_predictions(found),
             "neighbourhood_density": neighbourhood_density(found),
-            "information": self.method.information() or 0.0,
-            **self.method.health(),
+            **self.health(),
         }
 
     @override
@@ -169,8 +159,8 @@ class AdaptationTrainer(Run):
             "confusion": confusion(found, target.y),
             "features": {"before": self.before, "after": self._features()},
         }
-        if (information := self.method.information()) is not None:
-            results |= {"information": information, "messages": self.method.messages()}
+        if self.regularizer is not None:
+            results |= {"information": self.information(), "messages": self.messages()}
         return results
 
     @override

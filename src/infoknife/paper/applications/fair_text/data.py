@@ -304,10 +304,6 @@ def channel_information(classes: int, flip: float) -> float:
 
     .. math:: \log K - h(e) - e \log(K - 1), \quad h(e) = -e \log e - (1 - e) \log(1 - e)
 
-    Args:
-        classes: K, at least 2.
-        flip: The probability e of another class, each of them as probable.
-
     Examples:
         >>> round(channel_information(2, 0.15), 4)
         0.2704

@@ -30,12 +30,7 @@ HEAD_RATE, HEAD_STEPS = 1e-2, 100  # of the head on erased features: all trainin
 
 
 class TextEncoder(nn.Module, ABC):
-    """Features of texts. ``read`` turns texts into rows once; ``forward`` turns rows into features, again and again.
-
-    Args:
-        words: Those that have codes.
-        settings: Those of the run.
-    """
+    """Features of texts. ``read`` turns texts into rows once; ``forward`` turns rows into features, again and again."""
 
     def __init__(self, words: Sequence[str], settings: FairTextSettings) -> None:
         super().__init__()
@@ -87,8 +82,7 @@ class BagEncoder(TextEncoder):
         weights = torch.rand_like(size) >= self.dropout if self.training else torch.ones_like(size)
         kept = 1 - self.dropout if self.training else 1.0
         pooled = self.embedding(rows.codes, rows.starts, per_sample_weights=weights / (kept * size))
-        features: Tensor = self.project(pooled)
-        return features
+        return self.project(pooled)
 
 
 @final
@@ -158,8 +152,7 @@ class MiniLMEncoder(TextEncoder):
 
     @override
     def forward(self, rows: Tensor) -> Tensor:
-        features: Tensor = self.project(self._pooled(rows) if self.fine_tune else rows)
-        return features
+        return self.project(self._pooled(rows) if self.fine_tune else rows)
 
     @torch.no_grad()
     def _fixed(self, codes: Tensor) -> Tensor:
@@ -175,8 +168,7 @@ class MiniLMEncoder(TextEncoder):
         codes, mask = codes[:, :longest], mask[:, :longest]
         states = self.transformer(input_ids=codes, attention_mask=mask.long()).last_hidden_state  # N L 384
         weights = mask.unsqueeze(-1).to(states.dtype)
-        pooled: Tensor = (states * weights).sum(1) / weights.sum(1)
-        return pooled
+        return (states * weights).sum(1) / weights.sum(1)
 
 
 ENCODERS: Mapping[str, type[TextEncoder]] = {"bag": BagEncoder, "gru": GRUEncoder, "minilm": MiniLMEncoder}
@@ -221,8 +213,7 @@ class TextClassifier(nn.Module):
 
     def forward(self, texts: Sequence[str], seed: int | None = None) -> Tensor:
         """Return the logits (N, labels) of texts; a seed makes the noise repeatable."""
-        logits: Tensor = self.head(self.features(texts, seed))
-        return logits
+        return self.head(self.features(texts, seed))
 
     def features(self, texts: Sequence[str], seed: int | None = None) -> Tensor:
         r"""Return $\Phi(x) + \sigma \epsilon$ (N, features) of texts; a seed makes the noise repeatable."""
@@ -249,14 +240,7 @@ def encoded(model: TextClassifier, rows: Any, seed: int = 0) -> Tensor:
 
 
 def erase_private(model: TextClassifier, rows: Any, y: Tensor, s: Tensor) -> None:
-    """Fit LEACE to the frozen features of training rows, and the head anew to what it leaves of them.
-
-    Args:
-        model: With ``method="leace"``.
-        rows: Training texts that its encoder has read.
-        y: Their labels (N,).
-        s: Their private classes (N,).
-    """
+    """Fit LEACE to the frozen features of training rows, and the head anew to what it leaves of them."""
     assert model.erasure is not None
     model.erasure.reset()
     z = model.erasure.fit(encoded(model, rows), s)(encoded(model, rows))

@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from infoknife.paper.applications.fair_text.data import CORPORA, CorpusColumns
-from infoknife.paper.applications.run import SCHEDULES
+from infoknife.paper.applications.run import SCHEDULES, SelectionRule
 from infoknife.paper.applications.settings import Count, Fields, Natural, NotNegative, OpenShare, Positive, RunSettings
 from infoknife.paper.engine import methods
 
 METHODS = methods.names(methods.FAIR)
-RULES = ("last", "lowest-information", "label-minus-probe")
+RULES = (
+    SelectionRule("last", "step", 1, "nothing"),
+    SelectionRule("lowest-information", "held_out_information", -1, "private classes"),
+    SelectionRule("label-minus-probe", "margin", 1, "labels and private classes"),
+)
 
 CPU: dict[str, Any] = {
     **{"encoder": "bag", "embedding": 384, "features": 64, "hidden": 128, "word_dropout": 0.5, "noise": 0.2},
@@ -27,18 +31,12 @@ OWN: dict[str, Fields] = {"knife": {"weight": 3.0}}
 
 @dataclass(frozen=True, kw_only=True)
 class FairTextSettings(RunSettings):
-    r"""What ``RunSettings`` has, and:
+    r"""What ``RunSettings`` has and, for a table of your own, ``CorpusColumns``; and:
 
     Args:
         method: ``"none"``, or an estimator's name for ``mi``; ``"adv"`` is the adversary, ``"leace"`` erases what is
             linear from the trained features and fits the head anew.
         corpus: ``"synthetic"``, one of ``CORPORA``, or ``"own"`` with the names of your columns.
-        label: With ``"own"``: the column Y to learn.
-        private: With ``"own"``: the column S to hide.
-        text: With ``"own"``: the column of texts.
-        split: With ``"own"``: the column that says train, validation or test.
-        strip: With ``"own"``: tokens to take out of every text.
-        balance: With ``"own"``: whether all pairs (y, s) get the same number of rows.
         hub: A repository of the Hugging Face hub, instead of a file.
         encoder: ``"gru"``, ``"bag"`` or ``"minilm"``.
         fine_tune: Whether a pretrained encoder learns as well.
@@ -57,7 +55,7 @@ class FairTextSettings(RunSettings):
         ramp: Part of the training over which $\lambda$ rises from zero.
         clean: Whether the information is that of features without dropout, as they are used later.
         select: The model that is kept: the ``"last"``, that of ``"lowest-information"`` on validation texts, or the
-            last with what ``"label-minus-probe"`` says of it, see ``FairTextTrainer.RULES``.
+            last with what ``"label-minus-probe"`` says of it, see ``RULES``.
         every: Steps between two evaluations on validation texts, and between checkpoints.
 
     Examples:
@@ -71,7 +69,7 @@ class FairTextSettings(RunSettings):
         "corpus": ("synthetic", *CORPORA, "own"),
         "encoder": ("gru", "bag", "minilm"),
         "schedule": tuple(SCHEDULES),
-        "select": RULES,
+        "select": tuple(rule.name for rule in RULES),
     }
     PRESETS: ClassVar[Mapping[str, Fields]] = PRESETS
     METHOD_PRESETS: ClassVar[Mapping[str, Mapping[str, Fields]]] = {
@@ -116,14 +114,7 @@ class FairTextSettings(RunSettings):
             raise ValueError(f"fine_tune is True with encoder {self.encoder!r}; expected 'minilm', which is pretrained")
         if self.encoder == "gru" and self.features % 2:
             raise ValueError(f"features is {self.features}; expected an even number, half of them from each direction")
-        own = {name: getattr(self, name) for name in ("label", "private", "text", "split", "strip", "balance")}
-        given = [f"{name} {value!r}" for name, value in own.items() if value != getattr(type(self), name)]
-        named = self.label is not None and self.private is not None
-        if (self.corpus == "own" and not named) or (self.corpus != "own" and given):
-            raise ValueError(
-                f"corpus is {self.corpus!r} with {' and '.join(given) or 'no columns'}; expected the columns label and "
-                f"private with your own table, and none with a corpus that has a name: {', '.join(CORPORA)}"
-            )
+        self.check_own("corpus", CorpusColumns, "label", "private")
 
     @property
     def title(self) -> str:
@@ -139,9 +130,7 @@ class FairTextSettings(RunSettings):
     @property
     def columns(self) -> CorpusColumns | None:
         """The columns of the corpus; None for the synthetic one."""
-        if self.label is None or self.private is None:
-            return CORPORA.get(self.corpus)
-        return CorpusColumns(self.label, self.private, self.text, self.split, self.strip, self.balance)
+        return self.own_columns(CorpusColumns) if self.corpus == "own" else CORPORA.get(self.corpus)
 
     @classmethod
     def preset(cls, name: str, corpus: str, method: str, seed: int = 0, **changes: Any) -> Self:

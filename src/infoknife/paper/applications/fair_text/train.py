@@ -11,12 +11,11 @@ from torch.nn.functional import cross_entropy
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from typing_extensions import override
 
-from infoknife import Audit, audit
+from infoknife import Audit, Regularizer, annealed, audit, mi
 from infoknife.atomic import written_whole
 from infoknife.paper.applications.fair_text.data import Corpus, Texts, load_corpus, synthetic
-from infoknife.paper.applications.fair_text.methods import privacy_term
 from infoknife.paper.applications.fair_text.model import TextClassifier, encoded, erase_private
-from infoknife.paper.applications.fair_text.settings import FairTextSettings
+from infoknife.paper.applications.fair_text.settings import RULES, FairTextSettings
 from infoknife.paper.applications.pretrained import library
 from infoknife.paper.applications.run import (
     SCHEDULES,
@@ -31,6 +30,7 @@ from infoknife.paper.applications.run import (
     write_state,
 )
 
+START = 0.1  # of the weight, where the multiplier of a limit begins: a limit that is not kept yet counts eleven times
 MOST, FOLDS = 4000, 5  # held-out texts that are audited, and folds of the audit
 TREES = 50  # of the probe that a rule of selection asks
 
@@ -82,21 +82,37 @@ def learn(
     Args:
         settings: What is run.
         data: The user's table, or a folder with it.
-        folder: Where checkpoints are written, whole or not at all; a run that was killed goes on from there to the
-            same result. Settings, metrics, model, held-out features and pages are left there in the end.
+        folder: As in ``Run.run``, and ``model.pt``, the held-out features and the page of the audit.
         device: Where the networks are, as ``"cuda"``.
-        on_progress: Called after every step; after an evaluation with accuracy, information (nats) and the
-            regularizer's health.
+        on_progress: As in ``Run.run``; after an evaluation with accuracy, information and the regularizer's health.
         corpus: Instead of loading one.
-
-    Raises:
-        FloatingPointError: The loss is not finite.
-        ValueError: The corpus cannot be used, or the folder holds another run's checkpoint.
     """
     corpus = corpus or corpus_of(settings, data)
     check_held_out(corpus)
     with seeded(settings.seed, device):
         return FairTextTrainer(settings, corpus, device).run(folder, on_progress)
+
+
+def private_regularizer(settings: FairTextSettings, classes: int) -> Regularizer | None:
+    r"""Make what keeps $\lambda I(\Phi(X); S)$ in the loss (``eq:all_loss``), or the information at most somewhere.
+
+    Without one an encoder leaks what nobody keeps from it, or what LEACE erases once it is trained.
+    """
+    if settings.method in ("none", "leace"):
+        return None
+    weight: float | annealed = settings.weight
+    if settings.at_most is not None:
+        weight = START * settings.weight
+    elif settings.ramp > 0:
+        weight = annealed(settings.weight, max(1, int(settings.ramp * settings.steps)))
+    return Regularizer(
+        mi(settings.method, settings.features, y_classes=classes, **settings.estimator),
+        lr=settings.estimator_lr,
+        weight=weight,
+        at_most=settings.at_most,
+        warn=False,  # the results say it
+        seed=settings.seed,
+    )
 
 
 def load_model(folder: Path) -> TextClassifier:
@@ -111,14 +127,10 @@ def load_model(folder: Path) -> TextClassifier:
 class FairTextTrainer(Run):
     """A run of fair text."""
 
-    MODULES = ("model", "kept", "method", "optimizer")
+    MODULES = ("model", "kept", "regularizer", "optimizer")
     STATE = ("order",)
     CURVES = ("step", "main_accuracy", "information")
-    RULES = (
-        SelectionRule("last", "step", 1, "nothing"),
-        SelectionRule("lowest-information", "held_out_information", -1, "private classes"),
-        SelectionRule("label-minus-probe", "margin", 1, "labels and private classes"),
-    )
+    RULES = RULES
 
     def __init__(
         self,
@@ -134,8 +146,11 @@ class FairTextTrainer(Run):
         self.model = self.classifier
         self.rows = {name: self._read(getattr(corpus, name)) for name in ("train", "validation", "test")}
         self.y, self.s = corpus.train.y.to(self.device), corpus.train.s.to(self.device)
-        self.kept = _average(self.classifier, settings.average)
-        self.method = privacy_term(settings, len(corpus.privates)).to(self.device)
+        self.kept: TextClassifier | AveragedModel = self.classifier
+        if settings.average:
+            self.kept = AveragedModel(self.classifier, multi_avg_fn=get_ema_multi_avg_fn(settings.average))
+        if (regularizer := private_regularizer(settings, len(corpus.privates))) is not None:
+            self.regularizer = regularizer.to(self.device)
         moving = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizer = torch.optim.AdamW(moving, lr=settings.lr, weight_decay=settings.weight_decay, fused=True)
         self.rates = [settings.lr]
@@ -147,11 +162,13 @@ class FairTextTrainer(Run):
         texts, model = self.rows["train"][rows], self.classifier
         z = model.noisy(texts)
         loss = cross_entropy(model.head(z), self.y[rows])
-        if self.settings.clean and self.settings.method not in ("none", "leace"):
+        if self.regularizer is None:
+            return loss
+        if self.settings.clean:
             with evaluating(model.encoder):
                 z = model.noisy(texts)
-        term: Tensor = self.method(z, self.s[rows])
-        return loss + term
+        self.regularizer.step(z, self.s[rows])
+        return loss + self.regularizer(z, self.s[rows])
 
     @override
     def update(self) -> None:
@@ -177,13 +194,9 @@ class FairTextTrainer(Run):
         if last and self.settings.method == "leace":
             erase_private(model, self.rows["train"], self.y, self.s)
         z = encoded(model, self.rows["validation"])
-        facts = {
-            "main_accuracy": accuracy(model, z, part.y.to(self.device)),
-            "information": self.method.information() or 0.0,
-            **self.method.health(),
-        }
-        measured = self.method.measure(z, part.s.to(self.device))
-        if measured is not None and (last or self.step > self.settings.warm_up):
+        facts = {"main_accuracy": accuracy(model, z, part.y.to(self.device)), **self.health()}
+        if self.regularizer is not None and (last or self.step > self.settings.warm_up):
+            measured = self.regularizer.measure(z, part.s.to(self.device))
             facts["held_out_information"] = measured if math.isfinite(measured) else math.inf
         if last and any(rule.fact == "margin" for rule in self.rules):
             seen = encoded(model, self.rows["train"], seed=1).cpu()
@@ -214,11 +227,9 @@ class FairTextTrainer(Run):
             "labels": list(self.corpus.labels),
             "privates": list(self.corpus.privates),
             "notes": list(self.corpus.notes),
-            "messages": self.method.messages(),
+            "messages": self.messages(),
         }
-        if (information := self.method.information()) is not None:
-            results["information"] = information
-        return results
+        return results if self.regularizer is None else results | {"information": self.information()}
 
     @override
     def judge(self, rule: SelectionRule) -> dict[str, Any]:
@@ -294,24 +305,12 @@ def group_gaps(found: Tensor, y: Tensor, s: Tensor) -> dict[str, float]:
 
 
 def attacked(z: Tensor, s: Tensor, z_new: Tensor, s_new: Tensor) -> float:
-    """Return the balanced accuracy of the stronger of two probes, linear and boosted trees, on rows of their own.
-
-    Args:
-        z: Features (N, d) that they learn from.
-        s: Private classes (N,).
-        z_new: Features (M, d) that they are judged on.
-        s_new: Their private classes (M,).
-    """
+    """Return the balanced accuracy of the stronger of two probes, linear and boosted trees, on rows of their own."""
     ensemble, linear = library("sklearn.ensemble", "fair-text"), library("sklearn.linear_model", "fair-text")
     score = library("sklearn.metrics").balanced_accuracy_score
     trees = ensemble.HistGradientBoostingClassifier(max_iter=TREES, class_weight="balanced", random_state=0)
     probes = (linear.LogisticRegression(max_iter=200, class_weight="balanced"), trees)
     return max(float(score(s_new, probe.fit(z.numpy(), s).predict(z_new.numpy()))) for probe in probes)
-
-
-def _average(model: TextClassifier, momentum: float) -> TextClassifier | AveragedModel:
-    """A running average of a model; the model itself where there is no momentum."""
-    return AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(momentum)) if momentum else model
 
 
 def _audited(z: Tensor, s: Tensor, corpus: Corpus, seed: int) -> Audit:

@@ -115,12 +115,7 @@ class PairData:
         return replace(self, train=self.train.take(kept), notes=(*self.notes, note))
 
     def separated(self, size: int, seed: int) -> "PairData":
-        """Let no pair choose and judge: where test has no labels, a part of train chooses and validation is the test.
-
-        Args:
-            size: Rows of train that choose, with the classes in proportion.
-            seed: Of the rows.
-        """
+        """Let no pair choose and judge: without a labelled test part of train chooses, and validation is the test."""
         if self.test is not None:
             return self
         choosing = self._drawn("selection_size", size, seed)
@@ -179,21 +174,13 @@ CORRELATIONS = ("pearson", "spearman")
 
 @dataclass(frozen=True)
 class TextTask:
-    """What is learned from a table, and how that is judged.
-
-    Args:
-        columns: Which columns of the table are what.
-        metrics: What it is judged by, of ``metrics.METRICS``.
-        labels: The names of class 0, 1, ...; None where Y is a value, or the classes are those that the table has.
-        span: The least and the greatest value.
-        glue: What GLUE's files and the hub call it; empty for a task of one's own.
-    """
+    """What is learned from a table, and how that is judged."""
 
     columns: PairColumns
-    metrics: tuple[str, ...]
-    labels: tuple[str, ...] | None = None
-    span: tuple[float, float] = (-inf, inf)
-    glue: str = ""
+    metrics: tuple[str, ...]  # of ``metrics.METRICS``
+    labels: tuple[str, ...] | None = None  # None where Y is a value, or the classes are those that the table has
+    span: tuple[float, float] = (-inf, inf)  # the least and the greatest value
+    glue: str = ""  # what GLUE's files and the hub call it; empty for a task of one's own
 
     @classmethod
     def own(cls, columns: PairColumns) -> "TextTask":

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple, final
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from infoknife import Regularizer, mi
-from infoknife.paper.applications.run import Term
 
 CLOSED = ("vub", "knife", "doe")  # estimators that know the posterior's entropy; the others see pairs (z, features)
 
@@ -19,7 +18,7 @@ class Terms(NamedTuple):
 
 
 @final
-class Compression(Term):
+class Compression(nn.Module):
     r"""$I(Z; X)$ of ``eq:bottleneck`` by any estimator, which learns in the same step (joint update).
 
     Given the posterior of z, $h(Z \mid X)$ is in closed form and a density estimates $h(Z)$. The critics and CLUB look
@@ -50,13 +49,7 @@ class Compression(Term):
         self.regularizer = Regularizer(estimator, mode="joint", warn=False, seed=seed)
 
     def forward(self, z: Tensor, posterior: Tensor, features: Tensor) -> Terms:
-        """Return the terms of a batch.
-
-        Args:
-            z: One sample of each posterior (N, K).
-            posterior: Means, then log-variances (N, 2 K).
-            features: Of the texts (N, H).
-        """
+        """Return the terms of a batch."""
         s = posterior if self.closed else features
         information: Tensor = self.regularizer(z, s)  # by the estimator as it was before these rows
         return Terms(information, self.regularizer.loss(z, s))

@@ -3,12 +3,12 @@
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from scipy import stats
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -83,26 +83,21 @@ def calibration_error(probabilities: Tensor, y: Tensor, bins: int = 15) -> float
     return torch.zeros(bins, dtype=torch.float64).index_add(0, b, gap).abs().sum().item() / len(p)
 
 
-def _accuracy(y: np.ndarray, found: np.ndarray, average: str) -> float:
-    return float(library("sklearn.metrics", "ib-text").accuracy_score(y, found))
+def _of_classes(function: str, y: np.ndarray, found: np.ndarray, **options: Any) -> float:
+    return float(getattr(library("sklearn.metrics", "ib-text"), function)(y, found, **options))
 
 
-def _f1(y: np.ndarray, found: np.ndarray, average: str) -> float:
-    return float(library("sklearn.metrics", "ib-text").f1_score(y, found, average=average, zero_division=0))
-
-
-def _correlation(function: str, y: np.ndarray, found: np.ndarray, average: str) -> float:
+def _correlation(function: Callable[..., Any], y: np.ndarray, found: np.ndarray) -> float:
     if (found == found[0]).all() or (y == y[0]).all():
         return 0.0
-    pair = found - found[0], y - y[0]  # a large mean would hide small differences
-    return float(getattr(library("scipy.stats"), function)(*pair).statistic)
+    return float(function(found - found[0], y - y[0]).statistic)  # a large mean would hide small differences
 
 
 METRICS: Mapping[str, Metric] = {
-    "accuracy": _accuracy,
-    "f1": _f1,
-    "pearson": partial(_correlation, "pearsonr"),
-    "spearman": partial(_correlation, "spearmanr"),
+    "accuracy": lambda y, found, average: _of_classes("accuracy_score", y, found),
+    "f1": lambda y, found, average: _of_classes("f1_score", y, found, average=average, zero_division=0),
+    "pearson": lambda y, found, average: _correlation(stats.pearsonr, y, found),
+    "spearman": lambda y, found, average: _correlation(stats.spearmanr, y, found),
 }
 
 

@@ -60,7 +60,8 @@ def read(pairs: Pairs, tokenizer: Any, length: int) -> TokenRows:
     columns = {
         name: [torch.tensor(row) for row in found[name]] for name in ("input_ids", "token_type_ids") if name in found
     }
-    columns["segments"] = [_segments(found.sequence_ids(row)) for row in range(len(pairs))]
+    of_texts = (found.sequence_ids(row) for row in range(len(pairs)))  # 0, 1, or None for neither
+    columns["segments"] = [torch.tensor([-1 if text is None else text for text in own]) for own in of_texts]
     return TokenRows(columns, pairs.y, sum(len(row) > length for row in whole))
 
 
@@ -86,11 +87,6 @@ def batches(lengths: Tensor, size: int, generator: torch.Generator) -> Iterator[
     parts = [part for block in blocks for part in block.split(size)]
     for i in torch.randperm(len(parts), generator=generator).tolist():
         yield parts[i]
-
-
-def _segments(texts: list[int | None]) -> Tensor:
-    """Which text a token belongs to: 0, 1, or -1 for neither."""
-    return torch.tensor([-1 if text is None else text for text in texts])
 
 
 # layers that stay as they are
@@ -137,8 +133,7 @@ def lower_states(encoder: nn.Module, layers: int, **inputs: Tensor) -> Tensor:
     whole = getattr(holder, name)
     setattr(holder, name, whole[: len(whole) - layers])
     try:
-        states: Tensor = encoder(**inputs).last_hidden_state
-        return states
+        return encoder(**inputs).last_hidden_state
     finally:
         setattr(holder, name, whole)
 
@@ -327,19 +322,14 @@ class Bottleneck(PreTrainedModel):
             logits = self.head(features)
             return BottleneckOutput(self._task_loss(logits[None], labels), self._in_units(logits))
         mean, log_variance = self.mean(features), self.log_variance(features).clamp(LOWEST, HIGHEST)
-        if not self.training:
-            logits = self.head(mean)
-            return BottleneckOutput(self._task_loss(logits[None], labels), self._in_units(logits), mean, log_variance)
-        z = self.sample(mean, log_variance)  # S N K
+        z = self.sample(mean, log_variance) if self.training else mean[None]  # S N K
         logits = self.head(z)
-        loss = self._task_loss(logits, labels)
-        if loss is None:
-            return BottleneckOutput(None, self._in_units(logits.mean(0)), mean, log_variance)
-        if self.compression is None:
-            return BottleneckOutput(loss, self._in_units(logits.mean(0)), mean, log_variance)
-        terms = self.compression(z[0].float(), torch.cat([mean, log_variance], -1).float(), features.float())
-        loss = loss + self._weight() * terms.information + terms.estimator
-        return BottleneckOutput(loss, self._in_units(logits.mean(0)), mean, log_variance, terms.information.detach())
+        loss, information = self._task_loss(logits, labels), None
+        if self.training and loss is not None and self.compression is not None:
+            terms = self.compression(z[0].float(), torch.cat([mean, log_variance], -1).float(), features.float())
+            loss = loss + self._weight() * terms.information + terms.estimator
+            information = terms.information.detach()
+        return BottleneckOutput(loss, self._in_units(logits.mean(0)), mean, log_variance, information)
 
     def features(
         self,
@@ -367,7 +357,8 @@ class Bottleneck(PreTrainedModel):
                 "segments is missing; expected which text each token belongs to (N, L), 0 or 1, for features of a "
                 "pair. Give them, or token_type_ids, or make the model with pooling='mean'"
             )
-        q, u, v = (_standard(_mean(found, mask * part)) for part in (torch.ones_like(which), which == 0, which == 1))
+        means = (_mean(found, mask * part) for part in (torch.ones_like(which), which == 0, which == 1))
+        q, u, v = (layer_norm(mean, mean.shape[-1:]) for mean in means)
         return torch.cat([q, (u - v).abs(), u * v], -1) / 2
 
     def sample(self, mean: Tensor, log_variance: Tensor) -> Tensor:
@@ -434,10 +425,6 @@ def _mean(states: Tensor, mask: Tensor) -> Tensor:
     """The mean (N, H) of states (N, L, H) where the mask (N, L) is one."""
     weights = mask.to(states.dtype).unsqueeze(-1)
     return (states * weights).sum(1) / weights.sum(1).clamp_min(1.0)
-
-
-def _standard(x: Tensor) -> Tensor:
-    return layer_norm(x, x.shape[-1:])
 
 
 def _mlp(F: int, H: int, K: int) -> nn.Sequential:

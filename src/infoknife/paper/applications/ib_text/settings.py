@@ -24,17 +24,12 @@ PLAIN: dict[str, Fields] = {"plain": {"pooling": "mean", "lr": 1e-3}}  # the bes
 
 @dataclass(frozen=True, kw_only=True)
 class BottleneckSettings(RunSettings):
-    r"""What ``RunSettings`` has, and:
+    r"""What ``RunSettings`` has and, for a table of your own, ``PairColumns``; and:
 
     Args:
         method: ``"plain"``: a head on the features, the paper's BERT; ``"none"``: the same network and noise as the
             others, and no term; ``"vub"``: the variational bound; or an estimator's name for ``mi``.
         task: One of ``TASKS``, or ``"own"`` with the names of your columns.
-        label: With ``"own"``: the column Y to learn.
-        first: With ``"own"``: the column of the first text.
-        second: With ``"own"``: the column of the second one; None if there is one text alone.
-        split: With ``"own"``: the column that says train, validation or test.
-        regression: With ``"own"``: whether Y is a number instead of a class.
         hub: A repository of the Hugging Face hub, instead of a file.
         train_size: Training pairs that are used, chosen by the seed; all if None.
         selection_size: Where no test pairs have labels: so many training pairs choose, and validation pairs are the
@@ -113,13 +108,7 @@ class BottleneckSettings(RunSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        own = {name: getattr(self, name) for name in ("label", "first", "second", "split", "regression")}
-        given = [f"{name} {value!r}" for name, value in own.items() if value != getattr(type(self), name)]
-        if (self.task == "own" and self.label is None) or (self.task != "own" and given):
-            raise ValueError(
-                f"task is {self.task!r} with {' and '.join(given) or 'no columns'}; expected the column label with "
-                f"your own table, and no columns with a task that has a name: {', '.join(TASKS)}"
-            )
+        self.check_own("task", PairColumns, "label")
 
     @property
     def title(self) -> str:
@@ -135,9 +124,7 @@ class BottleneckSettings(RunSettings):
     @property
     def columns(self) -> PairColumns | None:
         """The columns of the user's own table; None for a task that has a name."""
-        if self.label is None:
-            return None
-        return PairColumns(self.label, self.first, self.second, self.split, self.regression)
+        return self.own_columns(PairColumns) if self.task == "own" else None
 
     @classmethod
     def preset(cls, name: str, task: str, method: str, seed: int = 0, **changes: Any) -> Self:

@@ -45,18 +45,10 @@ def tune(
     Args:
         settings: What is run.
         data: The user's table, or a folder with it.
-        folder: Where checkpoints are written, whole or not at all; a run that was killed goes on from there to the
-            same result. Settings, metrics, the model in Hugging Face's form, the information plane and a page are left
-            there in the end.
+        folder: As in ``Run.run``, and the model in Hugging Face's form and the information plane.
         device: Where the networks are, as ``"cuda"``.
-        on_progress: Called after every step, counted in hundredths of one of ``settings.epochs``; after an evaluation
-            with score and information (nats).
+        on_progress: As in ``Run.run``, but steps are hundredths of one of ``settings.epochs``.
         pairs: Instead of loading them.
-
-    Raises:
-        FloatingPointError: The loss is not finite.
-        ValueError: The table cannot be used, or the folder holds another run's checkpoint.
-        OSError: The encoder cannot be loaded.
     """
     pairs = pairs or data_of(settings, data)
     with seeded(settings.seed, device):
@@ -96,6 +88,8 @@ class BottleneckTrainer(Run):
         self.tokenizer = tokenizer_of(settings.encoder)
         self.bottleneck = _bottleneck(settings, pairs, self.steps)
         self.model = self.bottleneck
+        if self.bottleneck.compression is not None:
+            self.regularizer = self.bottleneck.compression.regularizer
         torch.nn.Module.to(self.model, self.device)
         self.rows = {} if rows is None else rows  # those that are given were read by a run with the same frozen layers
         for name in ("train", "validation"):
@@ -124,8 +118,7 @@ class BottleneckTrainer(Run):
         if out.information is not None:
             bound = self.vub(self.known[-1][:, : self.settings.bottleneck], self.known[-1]).item()
             self.gaps.append(out.information.item() - bound)
-        loss: Tensor = out.loss / self.settings.accumulate
-        return loss
+        return out.loss / self.settings.accumulate
 
     @override
     def update(self) -> None:
@@ -174,7 +167,7 @@ class BottleneckTrainer(Run):
             "encoder_name": self.bottleneck.config.encoder_name,
             "seconds_per_epoch": self.seconds / epochs,
             "notes": [*self.pairs.notes, *self._cut()],
-            "messages": [] if self.bottleneck.compression is None else self.bottleneck.compression.messages(),
+            "messages": self.messages(),
         }
         if self.gaps:
             results |= {"gap_mean": sum(self.gaps) / len(self.gaps), "gap_most": max(self.gaps)}
