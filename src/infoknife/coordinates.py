@@ -741,6 +741,27 @@ def shrink_correlations(s: Tensor, features: int, dim: int, rows: Tensor | float
     return torch.where(kept > 0, s * (1 - (1 - kept) * (1 - s.square())), 0.0)
 
 
+def pull_in(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Move entries of x (N, c) to within ``FAR`` robust deviations of the column's median; say which rows had others.
+
+    By the rows alone, so that a jump of all of them is none. An entry that was moved has the gradient of the place that
+    it was moved to. Classes are as they were.
+
+    Examples:
+        >>> x = torch.linspace(-1.0, 1.0, 100)[:, None].index_fill(0, torch.tensor([7]), 1e30)
+        >>> near, far = pull_in(x)
+        >>> far.nonzero().flatten().tolist(), round(near[7].item(), 1)
+        ([7], 4.2)
+    """
+    if not x.is_floating_point():
+        return x, torch.zeros(len(x), dtype=torch.bool, device=x.device)
+    with torch.no_grad():
+        median, unit = (part.to(x.dtype) for part in _robust_scale(x if x.dtype.itemsize >= 4 else x.float()))
+        near = x.clamp(median - FAR * unit, median + FAR * unit)
+        far = near != x
+    return torch.where(far, near + (x - x.detach()), x), far.any(1)
+
+
 def _robust_scale(x: Tensor) -> tuple[Tensor, Tensor]:
     """Median, and the range of all but the outermost rows in standard deviations of a normal, of x (N, c); NaN is none.
 
