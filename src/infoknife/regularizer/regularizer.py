@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
-from typing import Any, Self, TypeVar, final
+from typing import Any, Literal, Self, TypeVar, final
 
 import torch
 from torch import Tensor, nn
@@ -34,6 +34,7 @@ FUSED = ("cpu", "cuda")  # devices on which Adam makes one pass over memory inst
 
 Estimator = Density | MutualInformation
 Rows = tuple[Tensor, ...]
+Mode = Literal["alternate", "joint"]
 Module = TypeVar("Module", bound=nn.Module)
 
 
@@ -90,7 +91,7 @@ class Regularizer(nn.Module):
         lr: float | None = None,
         inner_steps: int = 1,
         max_inner_steps: int = 8,
-        mode: str = "alternate",
+        mode: Mode = "alternate",
         maximize: bool = False,
         weight: Weight = 1.0,
         at_most: float | None = None,
