@@ -107,7 +107,7 @@ def places() -> dict[str, Tensor]:
     """Order statistics of columns of all ranks, one of which has far fewer rows; the last three rows are missing."""
     rows = torch.randn(4 * CUT, 3, generator=torch.Generator().manual_seed(4), dtype=torch.double)
     rows[:, 1], rows[::5, 2], rows[1, 0], rows[-3:] = rows[:, 1].round(), -0.0, -torch.inf, torch.nan
-    ordered, wanted = own(rows).T.sort(1).values, torch.arange(0, len(rows) - 3)
+    ordered, wanted = shard(rows)[0].T.sort(1).values, torch.arange(0, len(rows) - 3)
     counts = {"sent": len(rows), "halved": 10**9}
     return {name: distributed.order_statistics(ordered, wanted, count) for name, count in counts.items()}
 
