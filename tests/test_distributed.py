@@ -80,10 +80,21 @@ def test_both_ranks_are_equal_to_the_bit(ranks: tuple[Any, ...]) -> None:
 
 
 def test_values_and_gradients_are_those_of_one_process(ranks: tuple[Any, ...]) -> None:
-    found, _, truth = ranks
-    for name in truth:
-        if name.startswith(("density", "estimator")):
-            close({name: found[name]}, {name: truth[name]}, 1e-9)
+    """Buffers less exactly: slopes on one-hot classes, which are collinear, have a direction that changes nothing."""
+    names = [name for name in ranks[2] if name.startswith(("density", "estimator"))]
+    for parts, tolerance in ((("forward", "penalty", "loss"), 1e-9), (("buffers",), 1e-5)):
+        found, truth = (
+            {name: {part: one[name][part] for part in parts if part in one[name]} for name in names}
+            for one in (ranks[0], ranks[2])
+        )
+        close(found, truth, tolerance)
+
+
+def test_order_statistics_are_those_of_all_rows(ranks: tuple[Any, ...]) -> None:
+    """Sent as they are and found by halving, with ties, signs, infinities and rows that are missing."""
+    for found in ranks:
+        assert torch.equal(found["places"]["sent"], ranks[2]["places"]["sent"])
+        assert torch.equal(found["places"]["halved"], ranks[2]["places"]["sent"])
 
 
 def test_fit_is_that_of_one_process(ranks: tuple[Any, ...]) -> None:

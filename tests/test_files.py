@@ -412,10 +412,6 @@ def test_gzip(tmp_path: Path) -> None:
 
 
 def test_a_limit(tmp_path: Path) -> None:
-    content = b"a,b\n" + b"1,2\n" * 1000
-    for data, name in ((content, "data.csv"), (gzip.compress(content), "data.csv.gz")):
-        with pytest.raises(ValueError, match=r"has more than 100 bytes when unpacked; that is too much to read"):
-            read(tmp_path, data, name, limit=100)
     np.savez(tmp_path / "data.npz", a=np.zeros(1000), b=np.zeros(3))
     file = open_file(tmp_path / "data.npz", limit=100)
     assert lists(file.read(["b"])) == {"b": [0, 0, 0]}
@@ -626,8 +622,6 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_suffixes(tmp_path: Path) -> None:
     assert SUFFIXES == (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npz", ".npy")
     assert open_file(saved(tmp_path, "a\n1\n", "DATA.CSV")).names == ("a",)
-    with pytest.raises(ValueError, match=r"data.xlsx: has an unknown suffix; expected one of .csv .tsv .csv.gz"):
-        open_file(saved(tmp_path, "", "data.xlsx"))
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
@@ -666,21 +660,27 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
         open_file(path)
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"sep": "ab"}, "the separator is 'ab'; expected one character such as ; or the word tab"),
-        ({"sep": '"'}, "the separator is '\"'; expected one character"),
-        ({"decimal": ";"}, "the decimal mark is ';'; expected . or ,"),
-        ({"encoding": "klingon"}, "there is no encoding 'klingon'; try utf-8, cp1252 or utf-16"),
-        ({"encoding": "base64"}, "there is no encoding 'base64'"),
-    ],
-)
-def test_options_that_cannot_be(tmp_path: Path, options: dict[str, str], expected: str) -> None:
-    with pytest.raises(ValueError, match=r"data.csv: " + expected.replace(".", r"\.").replace("?", r"\?")):
-        read(tmp_path, "a\n1\n", **options)
-    with pytest.raises(ValueError, match="is for CSV and TSV files alone"):
-        read(tmp_path, b"", "data.npy", **options)
+LONG = b"a,b\n" + b"1,2\n" * 1000
+REFUSED: list[tuple[str, str | bytes, dict[str, Any], str]] = [
+    ("data.csv", "a\n1\n", {"sep": "ab"}, "the separator is 'ab'"),
+    ("data.csv", "a\n1\n", {"sep": '"'}, "the separator is"),
+    ("data.csv", "a\n1\n", {"decimal": ";"}, "the decimal mark is ';'"),
+    ("data.csv", "a\n1\n", {"encoding": "klingon"}, "there is no encoding 'klingon'"),
+    ("data.csv", "a\n1\n", {"encoding": "base64"}, "there is no encoding 'base64'"),
+    *(("data.npy", "", {option: ";"}, "a separator, decimal mark or encoding") for option in ("sep", "decimal")),
+    ("data.npy", "", {"encoding": "utf-8"}, "a separator, decimal mark or encoding"),
+    ("data.csv", LONG, {"limit": 100}, "has more than 100 bytes when unpacked"),
+    ("data.csv.gz", gzip.compress(LONG), {"limit": 100}, "has more than 100 bytes when unpacked"),
+    ("data.xlsx", "", {}, "has an unknown suffix"),
+    ("data.csv", "\x1bx,\x1bx\n1,2\n", {}, r"several columns are called '\\x1bx'"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "options", "named"), REFUSED)
+def test_what_is_refused(tmp_path: Path, name: str, content: str | bytes, options: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=rf"/{name}: {named}") as caught:
+        read(tmp_path, content, name, **options)
+    assert "\x1b" not in str(caught.value)
 
 
 # forty files that are malformed, through the command line
@@ -809,9 +809,3 @@ def test_malformed_files_are_one_clear_line(tmp_path: Path, monkeypatch: pytest.
 )
 def test_printable(raw: str, shown: str) -> None:
     assert printable(raw) == shown
-
-
-def test_names_in_errors_are_safe(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"several columns are called '\\x1bx'; give every") as caught:
-        read(tmp_path, "\x1bx,\x1bx\n1,2\n")
-    assert "\x1b" not in str(caught.value)

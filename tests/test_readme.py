@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import math
 import re
 import sys
@@ -11,8 +12,10 @@ from typing import Any
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from infoknife import mutual_information
+from infoknife.cli import app
 from infoknife.leakage import probes
 
 ROOT = Path(__file__).parents[1]
@@ -64,6 +67,32 @@ def test_readme_trains() -> None:
 def test_readme_measures_mutual_information(capsys: pytest.CaptureFixture[str]) -> None:
     run(blocks(README)[2], README, {})
     assert float(capsys.readouterr().out.split()[2]) == pytest.approx(math.log(2), abs=0.07)
+
+
+def test_five_minutes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)  # the guide writes a CSV
+    names = run_all(GUIDE / "start.md")
+    shown = (GUIDE / "start.md").read_text(encoding="utf-8").split("```text\n")[1].split("```")[0]
+    assert capsys.readouterr().out == shown
+    assert names["encoder"].weight.grad is not None
+    for correlation, nats in ((0.5, 0.14), (0.8, 0.51), (0.95, 1.16)):
+        assert -math.log(1 - correlation**2) / 2 == pytest.approx(nats, abs=0.005)
+    answer = CliRunner().invoke(app, ["mi", "homes.csv", "--x", "area", "--y", "price", "--effort", "quick", "--json"])
+    assert json.loads(answer.stdout)["value"] == pytest.approx(names["answer"].value, abs=1e-6)
+
+
+def test_guide_of_short_answers() -> None:
+    names = run_all(GUIDE / "how-to.md")
+    assert 0 < names["kept"][-1] < 10
+    assert float(names["term"].detach()) < 0  # minus the entropy
+    assert names["value"] < 10
+
+
+def test_guide_to_the_mathematics() -> None:
+    names = run_all(GUIDE / "mathematics.md")
+    assert names["line"] == pytest.approx(0.668, abs=0.0005)
+    assert names["plane"] == math.inf
+    assert names["goes"]
 
 
 @pytest.mark.slow
@@ -290,7 +319,7 @@ def test_every_guide_is_tried() -> None:
     tried = {"data.md", "scikit-learn.md", "measure.md", "train.md", "conditional.md", "starts.md", "infinite.md"}
     tried |= {"information.md", "experiments.md", "regularizer.md", "integrations.md", "domain-adaptation.md"}
     tried |= {"audit.md", "hide-a-class.md", "fair-text.md", "information-bottleneck.md", "bring-your-own.md"}
-    tried |= {"relations.md", "compare.md"}
+    tried |= {"relations.md", "compare.md", "start.md", "how-to.md", "mathematics.md"}
     assert {page.name for page in GUIDE.glob("*.md") if blocks(page)} == tried
 
 

@@ -276,8 +276,11 @@ def test_what_cannot_be_is_named(error: type[Exception], message: str, data: Any
     assert module.weight.item() == 0
 
 
-def test_modules_that_cannot_be_trained() -> None:
+def test_modules_and_schedules_that_cannot_be() -> None:
     x = torch.zeros(10, 1)
+    for fraction in (0.0, 1.0, -1.0, math.nan, "x"):
+        with pytest.raises(ValueError, match="fraction is"):
+            warmup(fraction)  # type: ignore[arg-type]
     for module, error, message in (
         ("module", TypeError, "module is a str"),
         (nn.Identity(), ValueError, "module Identity has no parameters"),
@@ -315,9 +318,3 @@ def test_arrays_that_the_loss_does_not_take() -> None:
         fit(Pair(), [x, x, x], steps=1)
     with pytest.raises(TypeError, match=r"data has 2 arrays"):
         fit(nn.Linear(3, 1), [x, x], steps=1)
-
-
-@pytest.mark.parametrize("fraction", [0.0, 1.0, -1.0, math.nan, "x"])
-def test_warmup_needs_a_fraction(fraction: Any) -> None:
-    with pytest.raises(ValueError, match="fraction is"):
-        warmup(fraction)

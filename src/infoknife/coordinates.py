@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
+from infoknife.distributed import all_rows, order_statistics, sums
 from infoknife.inputs import Remembered, check_count, matrix
 
 MEMORY = 8192  # rows that notice a change: with twice as many it is noticed half as soon, but half as large
@@ -130,20 +131,20 @@ class Running(nn.Module, ABC):
         """Take the rows of x (N, c) into both memories; those that are not finite are left out."""
         x = x.detach().double()
         finite = torch.isfinite(x).all(1, keepdim=True)
-        n = finite.sum()
         if not self.seen:
-            if not bool(n):
+            start = all_rows(torch.where(finite, x, torch.nan))[0]
+            if bool(start.isnan().all()):
                 return  # nothing to start from
-            self._start(torch.where(finite, x, torch.nan))
-        self._take((x - self.origin) / self.unit, finite, n)
+            self._start(start)
+        self._take((x - self.origin) / self.unit, finite)
 
     @abstractmethod
     def _start(self, x: Tensor) -> None:
         """Set origin and units from the first rows (N, c), NaN where there is none."""
 
     @abstractmethod
-    def _take(self, w: Tensor, finite: Tensor, n: Tensor) -> None:
-        """Take the n finite rows (N, 1) of w (N, c), in units."""
+    def _take(self, w: Tensor, finite: Tensor) -> None:
+        """Take the finite rows (N, 1) of w (N, c), in units; what all ranks have of them is added up."""
 
     def due(self) -> bool:
         """Whether enough rows came since the last time this was true for what follows from them to change."""
@@ -229,17 +230,18 @@ class Moments(Running):
         self.origin, self.unit = _robust_scale(x)
 
     @override
-    def _take(self, w: Tensor, finite: Tensor, n: Tensor) -> None:
+    def _take(self, w: Tensor, finite: Tensor) -> None:
         w, far = self._clipped(torch.where(finite, w, self.means[RECENT]))
-        step, part = self._count(len(w), n, (far | ~finite.squeeze(1)).sum()), finite / n.clamp_min(1)  # 2, and N 1
-        mean = (part * w).sum(0)
-        gap, centred = torch.where(n > 0, mean - self.means, 0.0), w - mean  # 2 c, and N c
+        outliers, device = (far | ~finite.squeeze(1)).sum(), w.device
+        n, came, outliers, total = sums(finite.sum(), len(w), outliers, (finite * w).sum(0), device=device)
+        step, mean = self._count(int(came), n, outliers), total / n.clamp_min(1)  # 2, and c
+        gap, centred = torch.where(n > 0, mean - self.means, 0.0), finite * (w - mean)  # 2 c, and N c
         if self.full:
-            own, between = (part * centred).T @ centred, gap[:, :, None] * gap[:, None, :]
+            own, between = centred.T @ centred, gap[:, :, None] * gap[:, None, :]
         else:
-            own, between = (part * centred * centred).sum(0), gap.square()
+            own, between = centred.square().sum(0), gap.square()
         weight = step.view(2, *[1] * own.dim())
-        own = torch.where(n > 0, own, self.covariances)
+        own = torch.where(n > 0, sums(own, device=device)[0] / n.clamp_min(1), self.covariances)
         self.covariances = torch.lerp(self.covariances, own, weight) + weight * (1 - weight) * between
         self.means = self.means + step[:, None] * gap
 
@@ -333,33 +335,37 @@ class Quantiles(Running):
         self.values = self.normal.asinh().expand_as(self.values)
 
     @override
-    def _take(self, w: Tensor, finite: Tensor, n: Tensor) -> None:
+    def _take(self, w: Tensor, finite: Tensor) -> None:
         low, middle, high = self.values[RECENT, :, [0, len(self.normal) // 2, -1]].sinh().split(1, 1)
         reach = (high - low) * (FAR if not self.seen else FAR**2) / (self.normal[-1] - self.normal[0])
         w = torch.where(finite, w, torch.nan).T  # c N; data that have jumped are to be followed
         near = w.clamp(middle - reach, middle + reach)
         ordered = near.sort(1).values.contiguous()  # NaN last
-        batch = self._of_ordered(ordered, n)
+        outliers = (near != w).any(0).sum()  # NaN is not equal to itself
+        parts = finite.sum(), w.shape[1], outliers, self._below(ordered)
+        n, came, outliers, below = sums(*parts, device=w.device)
+        batch = self._of_ordered(ordered, n, int(came))
         told = (batch[:, -1:] > batch[:, :1]) & (n > 1)  # a column that stands still in a batch says nothing
-        self._count_below(ordered, torch.where(told, n, 0))
-        step = self._count(w.shape[1], n, (near != w).any(0).sum())  # NaN is not equal to itself
+        rows = torch.where(told, n, 0)  # c 1
+        self.counted_rows = self.counted_rows + rows
+        self.below = torch.lerp(self.below, below / n.clamp_min(1), rows / self.counted_rows.clamp_min(1))
+        step = self._count(int(came), n, outliers)
         self.values = torch.where(told, torch.lerp(self.values, batch.asinh(), step[:, None, None]), self.values)
 
-    def _of_ordered(self, ordered: Tensor, n: Tensor) -> Tensor:
-        """Quantiles (c, Q) of the first n in every row of ordered numbers (c, N)."""
-        last = (n - 1).clamp_min(0)
+    def _of_ordered(self, ordered: Tensor, n: Tensor, came: int) -> Tensor:
+        """Quantiles (c, Q) of the n finite ones of so many numbers that came, of which (c, N) are here, ordered."""
+        last = (n - 1).clamp_min(0).long()
         place = (torch.special.ndtr(self.normal) * n - 0.5).clamp_min(0).minimum(last.double())  # Q
-        below = place.long().minimum((n - 2).clamp_min(0))
+        below = place.long().minimum((last - 1).clamp_min(0))
         above = (below + 1).minimum(last)
-        return torch.nan_to_num(torch.lerp(ordered[:, below], ordered[:, above], place - below))
+        low, high = order_statistics(ordered, torch.cat([below, above]), came).chunk(2, 1)
+        return torch.nan_to_num(torch.lerp(low, high, place - below))
 
-    def _count_below(self, ordered: Tensor, n: Tensor) -> None:
-        """Count numbers (c, N) below the knots, n (c, 1) of every column; one that is at a knot is half below it."""
+    def _below(self, ordered: Tensor) -> Tensor:
+        """How many numbers (c, N) are below the knots, (c, Q); one that is at a knot is half below it."""
         ordered = torch.where(ordered.isnan(), math.inf, ordered)
         sides = (torch.searchsorted(ordered, self.knots, right=right) for right in (False, True))
-        below = sum(sides, torch.zeros_like(self.knots)) / (2 * n.clamp_min(1))
-        self.counted_rows = self.counted_rows + n
-        self.below = torch.lerp(self.below, below, n / self.counted_rows.clamp_min(1))
+        return sum(sides, torch.zeros_like(self.knots)) / 2
 
 
 def normal_gain(ratio: Tensor, off: Tensor) -> Tensor:
@@ -733,6 +739,27 @@ def shrink_correlations(s: Tensor, features: int, dim: int, rows: Tensor | float
     top = 1 - torch.finfo(s.dtype).eps ** 0.5
     s = s.clamp_max(top)
     return torch.where(kept > 0, s * (1 - (1 - kept) * (1 - s.square())), 0.0)
+
+
+def pull_in(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Move entries of x (N, c) to within ``FAR`` robust deviations of the column's median; say which rows had others.
+
+    By the rows alone, so that a jump of all of them is none. An entry that was moved has the gradient of the place that
+    it was moved to. Classes are as they were.
+
+    Examples:
+        >>> x = torch.linspace(-1.0, 1.0, 100)[:, None].index_fill(0, torch.tensor([7]), 1e30)
+        >>> near, far = pull_in(x)
+        >>> far.nonzero().flatten().tolist(), round(near[7].item(), 1)
+        ([7], 4.2)
+    """
+    if not x.is_floating_point():
+        return x, torch.zeros(len(x), dtype=torch.bool, device=x.device)
+    with torch.no_grad():
+        median, unit = (part.to(x.dtype) for part in _robust_scale(x if x.dtype.itemsize >= 4 else x.float()))
+        near = x.clamp(median - FAR * unit, median + FAR * unit)
+        far = near != x
+    return torch.where(far, near + (x - x.detach()), x), far.any(1)
 
 
 def _robust_scale(x: Tensor) -> tuple[Tensor, Tensor]:

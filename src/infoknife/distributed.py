@@ -20,6 +20,7 @@ from typing_extensions import override
 from infoknife._version import __version__
 
 _alone: ContextVar[bool] = ContextVar("alone", default=False)
+BITS = 64  # of a double
 _KINDS = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64)  # of rows, as codes in a header
 
 
@@ -118,6 +119,49 @@ def total(*numbers: float, device: torch.device) -> list[float]:
     return sums.tolist()
 
 
+def share(rows: int, device: torch.device) -> float:
+    """Return what this rank's mean over its rows counts in an average over the ranks that is to be one of all rows.
+
+    Examples:
+        >>> share(4, torch.device("cpu"))
+        1.0
+    """
+    return rows * ranks() / total(rows, device=device)[0]
+
+
+def sums(*parts: Tensor | int, device: torch.device) -> tuple[Any, ...]:
+    """Add up tensors and numbers over the ranks, in one message and in double precision, without gradients.
+
+    Examples:
+        >>> sums(torch.tensor([1.0]), 2, device=torch.device("cpu"))
+        (tensor([1.]), 2)
+    """
+    if ranks() == 1:
+        return parts
+    exact = [torch.as_tensor(part, dtype=torch.double, device=device) for part in parts]
+    flat = torch.cat([part.flatten() for part in exact])
+    dist.all_reduce(flat)
+    each_sum = flat.split([part.numel() for part in exact])
+    return tuple(whole.view_as(part) for whole, part in zip(each_sum, exact, strict=True))
+
+
+def order_statistics(ordered: Tensor, places: Tensor, rows: int) -> Tensor:
+    """Return the numbers at some places (K,) of what all ranks have, (c, K); each has sorted columns (c, N), NaN last.
+
+    The ranks have so many rows together. They send the numbers themselves, or, where those are more, how many are
+    below guesses that halve the doubles between the smallest and the largest: ``BITS`` messages, however many rows.
+
+    Examples:
+        >>> order_statistics(torch.tensor([[1.0, 3.0, 5.0]]), torch.tensor([0, 2]), 3)
+        tensor([[1., 5.]])
+    """
+    if ranks() > 1 and rows > BITS * len(places):
+        return _bisected(ordered, places)
+    if ranks() > 1:
+        ordered = all_rows(ordered.T)[0].T.sort(1).values
+    return ordered[:, places]
+
+
 def of_first(x: Tensor) -> Tensor:
     """Return the first rank's tensor on all ranks, without gradients.
 
@@ -130,6 +174,20 @@ def of_first(x: Tensor) -> Tensor:
     x = x.detach().clone(memory_format=torch.contiguous_format)
     dist.broadcast(x.view(torch.uint8) if x.dtype == torch.bool else x, 0)
     return x
+
+
+def said_by_first(value: Any) -> Any:
+    """Return the first rank's value, of any kind, on all ranks.
+
+    Examples:
+        >>> said_by_first({"loss": 1.0})
+        {'loss': 1.0}
+    """
+    if ranks() == 1:
+        return value
+    box = [value]
+    dist.broadcast_object_list(box, 0)
+    return box[0]
 
 
 @torch.no_grad()
@@ -187,6 +245,25 @@ def agree(name: str, value: Any) -> None:
                     f"ranks disagree on {what}: rank 0 has {first!r}, rank {other} has {here!r}; expected the same on "
                     "all of them. Start every rank with the same code and arguments"
                 )
+
+
+def _bisected(ordered: Tensor, places: Tensor) -> Tensor:
+    """The smallest doubles that have more numbers of all ranks up to them than their places say, by halving."""
+    keys = _as_whole(torch.where(ordered.isnan(), torch.inf, ordered) + 0.0).contiguous()  # no negative zero
+    high = _as_whole(torch.full((len(keys), len(places)), torch.inf, dtype=torch.double, device=keys.device))
+    low = _as_whole(_as_whole(high).neg())
+    for _ in range(BITS):
+        middle = (low & high) + ((low ^ high) >> 1)
+        (up_to,) = sums(torch.searchsorted(keys, middle, right=True), device=keys.device)
+        low, high = torch.where(up_to > places, low, middle + 1), torch.where(up_to > places, middle, high)
+    return _as_whole(high)
+
+
+def _as_whole(x: Tensor) -> Tensor:
+    """Doubles as whole numbers in the same order, and back."""
+    bits = x.view(torch.int64)
+    turned = bits ^ ((bits >> 63) & torch.iinfo(torch.int64).max)
+    return turned if x.dtype == torch.double else turned.view(torch.double)
 
 
 class _Added(torch.autograd.Function):

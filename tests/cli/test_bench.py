@@ -92,27 +92,6 @@ def test_the_report_takes_the_folder(done: tuple[Result, Path]) -> None:
     assert "gaussian-1x1" in (done[1] / "report" / "tables.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--preset", "paper"], ["paper", "standard", "quick"]),
-        (["--tasks", "moosn"], ["moosn", "moons"]),
-        (["--methods", "ksg"], ["ksg", "knife", "parzen"]),
-        (["--methods", "adv", "--tasks", "moons"], ["adv", "choose others"]),
-        (["--n", "many"], ["many", "1000,5000"]),
-        (["--n", "5"], ["5", "at least 20"]),
-        (["--seeds", "x"], ["seeds", "x", "0-9"]),
-    ],
-)
-def test_bad_input(tmp_path: Path, arguments: list[str], words: list[str]) -> None:
-    result = run("bench", *arguments, "--out", tmp_path / "out")
-    (line,) = result.stderr.splitlines()
-    assert result.exit_code == 2
-    assert line.startswith("infoknife bench: ")
-    assert all(word in line for word in words)
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     result = quick(tmp_path / "file", *FEW)

@@ -216,61 +216,11 @@ def test_progress_is_on_stderr_of_a_terminal(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ("entropy nothing.csv", "nothing.csv does not exist"),
-        ("entropy flowers.csv --columns lenght", "there is no column 'lenght'; did you mean 'length'?"),
-        ("entropy flowers.csv --columns same", "same is constant, 7 in every row"),
-        ("entropy flowers.csv --columns species --continuous species", "species has strings or categories but is"),
-        ("entropy flowers.csv --given length,width,species,bees,same", "--given names all columns"),
-        ("entropy flowers.csv --groups length,width", "--groups names 2 columns; expected one"),
-        ("entropy flowers.csv --columns length,width,length", "--columns names 'length' more than once"),
-        ("entropy flowers.csv --columns length,", "there is no column ''"),
-        ("entropy flowers.csv --discrete length --continuous length", "'length': both --discrete and --continuous"),
-        ("entropy flowers.csv --discrete q", "--discrete: flowers.csv: there is no column 'q'"),
-        ("entropy flowers.csv --method magic", "--method is 'magic'; expected one of 'auto', 'independent'"),
-        ("entropy flowers.csv --pointwise", "--pointwise is for --json alone; add --json"),
-        (
-            "entropy flowers.csv --plot picture.jpg",
-            "--plot is picture.jpg; expected a name that ends with .png, .svg or",
-        ),
-        ("entropy flowers.csv --plot no/a.png", "cannot write to no/a.png: no such file or directory; choose another"),
-        ("mi flowers.csv", "expected both --x and --y, or --all for every pair of columns"),
-        ("mi flowers.csv --x length", "expected both --x and --y"),
-        ("mi flowers.csv --all --x length", "--x does not go with --all; leave one of them out"),
-        ("mi flowers.csv --all --given length", "--given does not go with --all"),
-        ("mi flowers.csv --all --json --pointwise", "--pointwise does not go with --all"),
-        ("mi flowers.csv --all --columns length", "--all has length alone; expected two columns or more"),
-        ("mi flowers.csv --all --columns length,q", "--columns: flowers.csv: there is no column 'q'"),
-        ("mi flowers.csv --all --out no/a.csv", "cannot write to no/a.csv: no such file or directory; choose another"),
-        ("mi flowers.csv --x length --y width --columns bees", "--columns is for --all alone"),
-        ("mi flowers.csv --x length --y width --out pairs.csv", "--out is for --all alone"),
-        ("mi flowers.csv --x length --y width --jobs 2", "--jobs is for --all alone"),
-        ("mi flowers.csv --x length --y width --screen 0.1", "--screen is for --all alone"),
-        (
-            "mi flowers.csv --all --columns length,width --scheduler tcp://127.0.0.1:1",
-            "no Dask scheduler answers at tcp://127.0.0.1:1",
-        ),
-        ("mi flowers.csv --x length --y width --given bees --permutations 9", "leave out --given"),
-        ("mi flowers.csv --x length --y q", "--y: flowers.csv: there is no column 'q'"),
-    ],
-)
-def test_wrong_input(
-    run: Run, flowers: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch, arguments: str, expected: str
-) -> None:
-    monkeypatch.chdir(flowers.parent)
-    result = run(*arguments.split())
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(f"infoknife {arguments.split(maxsplit=1)[0]}: ")
-    assert expected in result.stderr
-    assert len(result.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
     ("error", "code", "expected"),
     [
         (ValueError("method is 'q';\nexpected another"), 2, "method is 'q'; expected another"),
         (TypeError("width is odd"), 2, "width is odd"),
+        (ImportError("it needs scikit-learn"), 2, "it needs scikit-learn"),
         (KeyboardInterrupt(), 130, "stopped"),
         (OSError(28, "No space left on device", "out.png"), 2, "out.png: no space left on device"),
         (OSError("odd"), 2, "odd"),

@@ -63,7 +63,6 @@ def test_a_file_of_records_whose_names_have_brackets(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert complains(run(tmp_path / "nowhere"), str(tmp_path / "nowhere"), "infoknife reproduce")
     (tmp_path / "half.jsonl").write_text('{"format": 1, "exper\n', encoding="utf-8")
     assert complains(run(tmp_path), "no records", str(tmp_path), "infoknife reproduce")
     (tmp_path / "odd.jsonl").mkdir()

@@ -76,24 +76,6 @@ def test_our_numbers_are_printed_beside_the_papers(tmp_path: Path) -> None:
 # bad input
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["table9"], ["table9", "table1", "fig3-uniform", "all"]),
-        (["table1", "--preset", "fast"], ["fast", "paper", "ours", "quick"]),
-        (["table1", "--methods", "knife,mine"], ["mine", "knife", "schraudolph", "doe"]),
-        (["table1", "--seeds", "20"], ["20", "0, 1, 2"]),
-        (["table1", "--seeds", "some"], ["some", "0-9"]),
-        (["fig4", "--weights", "some"], ["weights is 'some'", "0.1,1"]),
-        (["fig4", "--corpora", "imdb"], ["corpus is 'imdb'", "dial-mention"]),
-        (["table1", "--corpora", "dial-mention"], ["corpus is chosen, and table1 has none"]),
-    ],
-)
-def test_bad_input_lists_what_exists(tmp_path: Path, arguments: list[str], words: list[str]) -> None:
-    assert complains(run(*arguments, "--out", tmp_path / "out"), *words)
-    assert not (tmp_path / "out").exists()
-
-
 def test_what_cannot_be_written_is_told_before_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, tiny(never))
     (tmp_path / "file").touch()

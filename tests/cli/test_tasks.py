@@ -52,14 +52,6 @@ def test_patterns(pattern: str, expected: list[str]) -> None:
     assert matching(tasks.names(), pattern) == expected
 
 
-def test_an_unknown_name_gets_the_closest() -> None:
-    result = run("gausian-1x1")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "no task matches 'gausian-1x1'; the closest are gaussian-1x1" in result.stderr
-    assert len(result.stderr.splitlines()) == 1
-    assert run("--kind", "mi", "moons").exit_code == 2
-
-
 # one task
 
 

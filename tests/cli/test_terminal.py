@@ -61,14 +61,6 @@ def test_no_color() -> None:
     assert "\x1b[3" not in result.stdout
 
 
-def test_every_error_is_one_line(tmp_path: Path) -> None:
-    for arguments in (["tasks", "zzz"], ["report", str(tmp_path / "no")], ["audit", "no.csv", "--private", "a"]):
-        result = CliRunner().invoke(app, arguments)
-        assert (result.exit_code, result.stdout) == (2, "")
-        (line,) = result.stderr.splitlines()
-        assert line.startswith(f"infoknife {arguments[0]}: ")
-
-
 def test_doctor() -> None:
     result = CliRunner().invoke(app, ["doctor", "--json"])
     assert result.exit_code == 0

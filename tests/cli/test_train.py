@@ -170,27 +170,6 @@ def test_tensorboard_gets_curves_and_health(domains: Path) -> None:
     assert "regularizer/lag" in events.Tags()["scalars"]
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--method", "foo"), ("method is 'foo'", "'dann'")),
-        (("--preset", "gpu"), ("preset is 'gpu'",)),
-        (("--source", "grey"), ("grey.npz", "dark.npz, light.npz")),
-        (("--source", "light"), ("source and target are both 'light'",)),
-        (("--device", "gpu"), ("device is 'gpu'",)),
-        (("--lr", "0"), ("lr is 0.0",)),
-        (("--set", "size"), ("--set", "name=value")),
-        (("--set", "stepz=3"), ("stepz", "steps")),
-        (("--set", "size=big"), ("size is 'big'",)),
-        (("--set", "weight.a=3"), ("weight.a=3", "estimator")),
-    ],
-)
-def test_bad_input_is_one_line(domains: Path, options: tuple[str, ...], words: tuple[str, ...]) -> None:
-    line = complaint(adapt(domains, *options))
-    assert all(word in line for word in words)
-    assert not (domains.parent / "out").exists()
-
-
 def test_a_folder_that_cannot_be_written_is_named(domains: Path) -> None:
     (domains.parent / "file").write_text("")
     assert "cannot write to" in complaint(adapt(domains, out="file"))
@@ -232,32 +211,6 @@ def test_a_known_corpus_needs_no_columns(learn: Engine, tmp_path: Path) -> None:
     assert (learn.settings[0].corpus, learn.settings[0].weight) == ("pan16-mention", 0.1)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ("--data posts.csv --hub a/b --label mood --private age", ("data is", "hub is 'a/b'")),
-        ("--corpus foo", ("corpus is 'foo'", "dial-sentiment")),
-        ("--corpus dial-mention --label mood", ("corpus is 'dial-mention'", "mood")),
-        ("--corpus synthetic --data posts.csv", ("synthetic",)),
-        ("--corpus dial-sentiment", ("--data", "--hub")),
-        ("--label mood --private age", ("--data", "--hub")),
-        ("--data posts.csv", ("label", "private", "dial-sentiment")),
-        ("--data posts.csv --label mood --private mood", ("label and private are both the column 'mood'",)),
-        ("--data posts.csv --label height --private age", ("'height'", "'mood'")),
-        ("--data absent.csv --label mood --private age", ("absent.csv",)),
-        ("--weight 1 --at-most 0.1", ("--weight", "--at-most")),
-        ("--fine-tune", ("fine_tune", "minilm")),
-    ],
-)
-def test_texts_that_cannot_be(
-    learn: Engine, posts: Path, options: str, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(posts.parent)
-    line = complaint(train("fair-text", posts.parent / "out", *options.split()))
-    assert all(word in line for word in words)
-    assert not learn.settings
-
-
 def test_a_run_that_fails_says_why_and_runs_again(learn: Engine, tmp_path: Path) -> None:
     learn.error = FloatingPointError("the loss of step 3 is nan; a smaller lr may help")
     assert "the loss of step 3 is nan" in complaint(train("fair-text", tmp_path / "out"))
@@ -288,26 +241,3 @@ def test_columns_of_ones_own(tune: Engine, tmp_path: Path, table: Path) -> None:
     assert settings.columns == ib_text.PairColumns("label", "sentence2", None, "split", True)
     assert (settings.method, settings.train_size, settings.seed) == ("vub", None, 3)
     assert "On test pairs: accuracy 50.00" in result.stdout
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ("", ("task is 'own'", "label", "mrpc, stsb, rte")),
-        ("--task cola --data mrpc.csv", ("task is 'cola'", "'mrpc'")),
-        ("--task mrpc --label label --data mrpc.csv", ("task is 'mrpc'", "label")),
-        ("--label label", ("--data", "--hub")),
-        ("--task mrpc --data mrpc.csv --hub a/b", ("data is", "hub is 'a/b'")),
-        ("--label label --second a --no-second --data mrpc.csv", ("--second", "--no-second")),
-        ("--task mrpc --data mrpc.csv --train-size few", ("train_size is 'few'",)),
-        ("--task mrpc --data mrpc.csv --train-size 1000", ("train_size is 1000",)),
-        ("--task mrpc --data absent.csv", ("absent.csv",)),
-    ],
-)
-def test_pairs_that_cannot_be(
-    tune: Engine, table: Path, options: str, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(table.parent)
-    line = complaint(train("ib-text", table.parent / "out", *options.split()))
-    assert all(word in line for word in words)
-    assert not tune.settings

@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 import torch
-from scipy.stats import ks_2samp, multivariate_normal
+from scipy.stats import multivariate_normal
 from torch import Tensor
 
-from infoknife import fit, tasks
 from infoknife.densities.flow import Flow
-from infoknife.training import cosine
 
 
 def shaken(dim: int = 3, by: float = 0.3, **options: int) -> Flow:
@@ -28,16 +26,6 @@ def shaken(dim: int = 3, by: float = 0.3, **options: int) -> Flow:
 def correlated(n: int, seed: int) -> Tensor:
     mix = torch.tensor([[2.0, 0.0, 0.0], [1.5, 0.5, 0.0], [-1.0, 1.0, 1.0]], dtype=torch.double)
     return torch.randn(n, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.double) @ mix.T + 7
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("label", [None, 0, 1])
-def test_it_integrates_to_one(label: int | None) -> None:
-    line = torch.linspace(-12, 12, 500, dtype=torch.double)
-    points = torch.cartesian_prod(line, line)
-    density = shaken(2) if label is None else shaken(2, given_classes=2)
-    given = None if label is None else torch.full((len(points),), label)
-    assert float(density.log_prob(points, given).exp().sum() * (line[1] - line[0]) ** 2) == pytest.approx(1, abs=3e-3)
 
 
 @torch.no_grad()
@@ -59,37 +47,6 @@ def test_the_log_determinant_is_that_of_the_jacobian() -> None:
     density, x = shaken(), torch.randn(1, 3, generator=torch.Generator().manual_seed(0), dtype=torch.double)
     jacobian = torch.autograd.functional.jacobian(lambda z: density._map(z, None)[0][0], x)[:, 0]
     torch.testing.assert_close(density._map(x, None)[1], torch.linalg.slogdet(jacobian).logabsdet[None])
-
-
-@torch.no_grad()
-def test_the_start_is_a_correlated_normal() -> None:
-    x, fresh = correlated(20_000, 0), correlated(5000, 1)
-    truth = multivariate_normal(x.mean(0).numpy(), x.T.cov(correction=0).numpy())
-    density = Flow(3).initialize(x, seed=0)
-    gap = density.log_prob(fresh) - torch.from_numpy(truth.logpdf(fresh.numpy()))
-    assert float(gap.mean()) == pytest.approx(0, abs=0.005)
-    assert float(gap.abs().max()) < 0.1  # far out: correlations are shrunk a little
-
-
-@torch.no_grad()
-def test_the_start_follows_a_condition() -> None:
-    generator = torch.Generator().manual_seed(0)
-    y, noise = (torch.randn(20_000, d, generator=generator) for d in (3, 2))
-    x = y[:, :2] - y[:, 1:] + 0.1 * noise
-    density = Flow(2, given_dim=3).initialize(x, y, seed=0)
-    assert float(density(x, y)) == pytest.approx(math.log(2 * math.pi * math.e) + 2 * math.log(0.1), abs=0.02)
-
-
-@torch.no_grad()
-def test_classes_have_their_own_start() -> None:
-    """Other means in each class, one covariance for all; the last class has no rows."""
-    label = torch.arange(9000) % 3
-    noise = torch.randn(9000, 2, generator=torch.Generator().manual_seed(0))
-    x = torch.stack([noise[:, 0], 0.9 * noise[:, 0] + math.sqrt(0.19) * noise[:, 1]], 1) + 10 * label[:, None]
-    density = Flow(2, given_classes=4).initialize(x, label, seed=0)
-    truth = math.log(2 * math.pi * math.e) + 0.5 * math.log(0.19)
-    assert float(density(x, label)) == pytest.approx(truth, abs=0.03)
-    assert bool(torch.isfinite(density.log_prob(x, torch.full_like(label, 3))).all())
 
 
 @torch.no_grad()
@@ -118,17 +75,6 @@ def test_beyond_the_splines_it_is_the_normal_density() -> None:
     far = torch.tensor([[6.0, -7.0], [40.0, 5.5]], dtype=torch.double)
     expected = multivariate_normal(torch.zeros(2).numpy(), torch.eye(2).numpy()).logpdf(far.numpy())
     torch.testing.assert_close(density.log_prob(far), torch.from_numpy(expected))
-
-
-def test_it_learns_a_curved_density_and_samples_it() -> None:
-    task = tasks.TwoMoons()
-    density = Flow(2)
-    fit(density, task.sample(5000, 1), steps=250, lr=1e-2, seed=0, schedule=cosine)
-    with torch.no_grad():
-        assert -0.02 < float(density(task.sample(10_000, 2))) - task.entropy() < 0.15
-    drawn, fresh = density.sample(5000, seed=3), task.sample(5000, 4)
-    for i in range(2):
-        assert ks_2samp(drawn[:, i].numpy(), fresh[:, i].numpy()).statistic < 0.06
 
 
 def test_without_zuko_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

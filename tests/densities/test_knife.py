@@ -4,12 +4,10 @@ import math
 
 import pytest
 import torch
-from torch import Tensor, nn
 
 from infoknife import KNIFE
 from infoknife.coordinates import Features, Identity, Regression
 from infoknife.densities.knife import ClassKernels, Init, MarginalKernels, PaperKernels, TrunkKernels
-from infoknife.kernels import Units
 from tests.conftest import Seeded
 
 
@@ -22,14 +20,9 @@ def test_forms() -> None:
     assert isinstance(KNIFE(2, given_classes=3).bank, ClassKernels)
     assert isinstance(KNIFE(2, 4, given_dim=3).bank, TrunkKernels)
     assert isinstance(KNIFE(2, 4, given_dim=3, init="paper").bank, PaperKernels)
-
-
-def test_defaults() -> None:
     knife = KNIFE(2)
-    assert knife.components == 128
-    assert knife.init == "data"
+    assert (knife.components, knife.init, knife.features) == (128, "data", None)
     assert isinstance(knife.coordinates, Regression)
-    assert knife.features is None
     assert isinstance(KNIFE(2, 4, given_dim=3).features, Features)
 
 
@@ -45,24 +38,9 @@ def test_entropy_of_the_normal_at_the_start(dim: int, tolerance: float, generato
     assert KNIFE(dim).initialize(x, seed=0)(fresh).item() == pytest.approx(normal_entropy(dim), abs=tolerance)
 
 
-def test_entropy_of_a_correlated_normal(generator: torch.Generator) -> None:
-    mix = torch.randn(4, 4, generator=generator)
-    truth = normal_entropy(4) + float(torch.linalg.slogdet(mix).logabsdet)
-    x, fresh = torch.randn(2, 4000, 4, generator=generator) @ mix.T
-    assert KNIFE(4).initialize(x, seed=0)(fresh).item() == pytest.approx(truth, abs=0.06)
-
-
 def test_entropy_of_a_uniform(generator: torch.Generator) -> None:
     x, fresh = torch.rand(2, 5000, 1, generator=generator)
     assert KNIFE(1, 32).initialize(x, seed=0)(fresh).item() == pytest.approx(0, abs=0.12)
-
-
-def test_papers_start(seeded: Seeded) -> None:
-    x = 5 + 2 * torch.randn(300, 2, generator=seeded(0))
-    knife = KNIFE(2, 16, init="paper").initialize(x, seed=0)
-    assert isinstance(knife.bank, MarginalKernels)
-    assert knife.bank.units == Units()
-    assert all(bool((row == x).all(1).any()) for row in knife.bank.means)
 
 
 def test_start_around_zero(seeded: Seeded) -> None:
@@ -76,22 +54,6 @@ def test_start_around_zero(seeded: Seeded) -> None:
         assert value.std().item() == pytest.approx(0.01, rel=0.1)
         assert abs(value.mean().item()) < 0.002
     assert len(torch.unique(means, dim=0)) == 128
-
-
-@pytest.mark.parametrize("init", ["data", "paper", "zero"])
-@pytest.mark.parametrize("condition", [{}, {"given_dim": 3}, {"given_classes": 2}], ids=str)
-def test_state_carries_coordinates(init: Init, condition: dict[str, int], generator: torch.Generator) -> None:
-    """The same values, and the same after both have observed more rows."""
-    x = 5 + 2 * torch.randn(100, 2, generator=generator)
-    y = torch.randn(100, 3, generator=generator) if "given_dim" in condition else torch.arange(100) % 2
-    given = y if condition else None
-    knife = KNIFE(2, 4, init=init, **condition).initialize(x, given, seed=0)  # type: ignore[arg-type]
-    other = KNIFE(2, 4, init=init, **condition)  # type: ignore[arg-type]
-    other.load_state_dict(knife.state_dict())
-    assert torch.equal(other.log_prob(x, given), knife.log_prob(x, given))
-    for density in (knife, other):
-        density.observe(3 * x + 1, given)
-    assert torch.equal(other(x, given), knife(x, given))
 
 
 @pytest.mark.parametrize("init", ["paper", "zero"])
@@ -120,30 +82,12 @@ def test_coordinates_follow_a_shrinking_distribution(generator: torch.Generator)
     assert knife(0.5 * x).item() == pytest.approx(normal_entropy(2) - 2 * math.log(2), abs=0.1)
 
 
-def test_gradient_through_an_encoder(generator: torch.Generator) -> None:
-    """Raising h(z) scales the encoder up."""
-    encoder, x = nn.Linear(3, 2), torch.randn(512, 3, generator=generator)
-    knife = KNIFE(2, 8).initialize(encoder(x).detach(), seed=0).requires_grad_(False)
-    knife(encoder(x)).backward()
-    assert encoder.weight.grad is not None
-    assert (encoder.weight.grad * encoder.weight).sum().item() > 0
-    assert all(parameter.grad is None for parameter in knife.parameters())
-
-
 def test_gradient_of_the_entropy_is_minus_the_mean_score(generator: torch.Generator) -> None:
     """d/da h(aX) = d / a for any density that fits."""
     x, scale = torch.randn(4000, 2, generator=generator), torch.tensor(2.0, requires_grad=True)
     KNIFE(2, 8).initialize(2 * x, seed=0).eval()(scale * x).backward()
     assert scale.grad is not None
     assert scale.grad.item() == pytest.approx(1, abs=0.1)
-
-
-def test_inside_a_larger_module(generator: torch.Generator) -> None:
-    one, two, x = KNIFE(2, 4), KNIFE(2, 4), torch.randn(50, 2, generator=generator)
-    model, twin = (nn.ModuleDict({"encoder": nn.Linear(3, 2), "entropy": knife}) for knife in (one, two))
-    one.initialize(x, seed=0)
-    twin.load_state_dict(model.state_dict())
-    assert torch.equal(two.log_prob(x), one.log_prob(x))
 
 
 def test_an_optimizer_made_before_the_start_still_holds_the_parameters(generator: torch.Generator) -> None:
@@ -154,18 +98,6 @@ def test_an_optimizer_made_before_the_start_still_holds_the_parameters(generator
     knife(x + 1).backward()
     optimizer.step()
     assert any(not torch.equal(one, two) for one, two in zip(before, knife.parameters(), strict=True))
-
-
-def test_many_models_at_once() -> None:
-    models = [KNIFE(2, 4).eval() for _ in range(3)]
-    parameters, buffers = torch.func.stack_module_state(models)
-    x = torch.randn(10, 2)
-
-    def one(values: dict[str, Tensor], constants: dict[str, Tensor]) -> Tensor:
-        return torch.func.functional_call(models[0], (values, constants), (x,))
-
-    together = torch.func.vmap(one)(parameters, buffers)
-    torch.testing.assert_close(together, torch.stack([model(x) for model in models]))
 
 
 @pytest.mark.slow

@@ -221,16 +221,6 @@ def test_papers_start_draws_all_layers_uniformly(generator: torch.Generator) -> 
             assert float(value.square().mean()) == pytest.approx(1 / 3, abs=0.15)
 
 
-def test_papers_start_is_decided_by_the_seed_alone(generator: torch.Generator) -> None:
-    x, y, _ = linear_pair(50, generator)
-    one, two = (KNIFE(2, 4, given_dim=5, init="paper").initialize(x, y, seed=0) for _ in range(2))
-    assert torch.equal(one.log_prob(x, y), two.log_prob(x, y))
-    assert isinstance(one.bank, PaperKernels)
-    bound = 5**-0.5
-    first = next(one.bank.means.parameters())
-    assert 0.9 * bound < float(first.detach().abs().max()) <= bound
-
-
 def test_width_of_the_networks() -> None:
     trunk = KNIFE(2, 8, given_dim=5, hidden=7).bank
     paper = KNIFE(2, 8, given_dim=5, hidden=7, init="paper").bank

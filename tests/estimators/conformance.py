@@ -126,4 +126,5 @@ SMALL = (  # every class once, for continuous y and for classes, as small as it 
     Case("adv", 2, y_classes=3, options=NARROW),
     *(Case(name, 2, 1, options=NARROW) for name in CRITICS),
     *(Case(name, 2, y_classes=3, options=NARROW) for name in ("mine", "tuba", "club", "vub")),
+    *(Case(name, 2, 1, options=NARROW | {"critic": "separable"}) for name in ("mine", "infonce")),
 )

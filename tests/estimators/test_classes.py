@@ -113,20 +113,6 @@ def test_gradient_reaches_x_and_is_the_derivative(gaussian: ClassDifference, dty
     torch.testing.assert_close(slope.double().flatten(), (ahead - behind) / (2 * step), rtol=1e-3, atol=1e-4)
 
 
-def test_looking_changes_nothing() -> None:
-    estimator = ClassDifference(1, y_classes=3, density="doe").initialize(*rows(100)).train()
-    before = {name: value.clone() for name, value in estimator.state_dict().items()}
-    estimator.penalty(*rows(50, seed=1)).backward()
-    assert all(torch.equal(value, before[name]) for name, value in estimator.state_dict().items())
-
-
-def test_classes_are_asked_for() -> None:
-    with pytest.raises(ValueError, match="y_dim is 3; expected y_classes, as this estimator has a density for each"):
-        ClassDifference(2, 3)
-    with pytest.raises(ValueError, match="y_dim is None and y_classes is None; expected exactly one"):
-        ClassDifference(2)
-
-
 def test_a_class_that_is_no_more_leaves_what_is_expected_finite() -> None:
     y = torch.arange(400) % 2
     x = torch.randn(400, 1, generator=torch.Generator().manual_seed(0)) + 40 * y[:, None]

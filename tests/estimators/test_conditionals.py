@@ -122,12 +122,3 @@ def test_options_reach_the_networks(make: type[Regressor | Classifier], preset: 
     assert not any(isinstance(module, nn.ReLU) for module in q.modules())
     assert sum(isinstance(module, nn.Tanh) for module in q.modules()) == networks
     assert sum(isinstance(module, LayerNorm) for module in q.modules()) == 2 * networks
-
-
-def test_options_are_checked() -> None:
-    with pytest.raises(ValueError, match="preset is 'best'; expected one of 'default', 'paper'"):
-        Regressor(2, 2, preset="best")
-    with pytest.raises(ValueError, match="hidden is 0; expected at least 1"):
-        Classifier(2, 2, hidden=0)
-    with pytest.raises(TypeError, match=r"hidden is 1\.5"):
-        Regressor(2, 2, hidden=1.5)  # type: ignore[arg-type]

@@ -225,17 +225,3 @@ def test_shuffled_meets_every_other_row_equally_often() -> None:
     met = torch.stack([shuffled(torch.arange(4)) for _ in range(3000)])[:, 0].bincount()
     assert met[0] == 0
     assert met[1:].float().tolist() == pytest.approx([1000, 1000, 1000], abs=100)
-
-
-@pytest.mark.parametrize("option", ["hidden", "layers"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_sizes_are_checked(kind: Any, option: str) -> None:
-    with pytest.raises(ValueError, match=f"{option} is 0; expected at least 1"):
-        kind(2, 2, **{option: 0})
-    with pytest.raises(TypeError, match=f"{option} is 1.5"):
-        kind(2, 2, **{option: 1.5})
-
-
-def test_embedding_is_checked() -> None:
-    with pytest.raises(ValueError, match="embedding is 0"):
-        Separable(2, 2, embedding=0)

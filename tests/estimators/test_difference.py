@@ -156,20 +156,6 @@ def test_densities_learn_apart() -> None:
     assert all(parameter.grad is None for parameter in pair.marginal.parameters())
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"density": "parzen"}, "density is 'parzen'; expected one of 'autoregressive'"),
-        ({"given": "z"}, "given is 'z'; expected one of"),
-        ({"marginal_rate": 0.0}, "marginal_rate is 0.0"),
-        ({"marginal_rate": math.nan}, "marginal_rate is nan"),
-    ],
-)
-def test_options_are_checked(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Difference(2, 2, **options)
-
-
 @pytest.mark.parametrize("density", DENSITIES)
 def test_classes_against_the_truth(density: str) -> None:
     estimator = ClassDifference(2, y_classes=4, density=density, **few(density, 8))
@@ -222,11 +208,6 @@ def test_a_class_that_never_came_does_no_harm() -> None:
     assert bool(torch.isfinite(estimator.pointwise(x, new)).all())
 
 
-def test_class_density_is_checked() -> None:
-    with pytest.raises(ValueError, match="density is 'parzen'"):
-        ClassDifference(2, y_classes=3, density="parzen")
-
-
 def test_joint_value_is_the_sum_of_its_entropies() -> None:
     x, y = PAIR.sample(500, seed=0)
     estimator = JointDifference(3, 3, components=2).initialize(x, y, seed=0).eval()
@@ -241,8 +222,3 @@ def test_joint_difference_learns_a_gaussian_pair() -> None:
     fit(estimator, PAIR.sample(5000, seed=0), steps=100, lr=1e-3, seed=0)
     with torch.no_grad():
         assert float(estimator(*PAIR.sample(10_000, seed=1))) == pytest.approx(1, abs=0.1)
-
-
-def test_joint_density_is_checked() -> None:
-    with pytest.raises(ValueError, match="density is 'normal'; expected one of"):
-        JointDifference(3, 3, density="normal")

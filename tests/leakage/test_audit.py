@@ -206,22 +206,6 @@ def test_few_rows_of_few_values() -> None:
     assert found.interval()[1] <= found.entropy
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"folds": 2}, "folds"),
-        ({"seed": -1}, "seed"),
-        ({"names": ("s",)}, "names"),
-        ({"names": "sy"}, "names"),
-        ({"y": ["a"] * 20}, "y is constant"),
-    ],
-)
-def test_wrong_options(options: dict[str, object], named: str) -> None:
-    z, s = np.arange(20.0), [0, 1] * 10
-    with pytest.raises(ValueError, match=named):
-        audit(z, s, **options)  # type: ignore[arg-type]
-
-
 def test_scikit_learn_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(ImportError, match=r"infoknife\[sklearn\]"):

@@ -3,7 +3,6 @@ from dataclasses import replace
 from html import escape
 from xml.etree import ElementTree
 
-from infoknife.leakage.page import number
 from tests.leakage.conftest import Leaky
 
 
@@ -30,7 +29,3 @@ def test_names_are_escaped_and_pictures_are_valid_xml(leaky: Leaky) -> None:
     assert "&lt;b&gt;&amp;\\x1b[31m" in text
     for picture in re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL):
         ElementTree.fromstring(picture)
-
-
-def test_numbers() -> None:
-    assert [number(value) for value in (0.01234, 9.637, 12345.6)] == ["0.0123", "9.64", "12,346"]

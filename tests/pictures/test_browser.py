@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from infoknife.theory import confidence_bound
 from tests.pictures.test_pictures import whole_page
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
@@ -56,3 +57,13 @@ def test_a_page_does_not_scroll_sideways(browser: Browser, width: int) -> None:
     metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     assert not browser.execute_script(OVERFLOW)
+
+
+def test_the_calculator_of_theorem_2_is_the_function_of_the_library(browser: Browser) -> None:
+    script = (Path(__file__).parents[2] / "docs" / "bound.js").read_text(encoding="utf-8")
+    for N, M, w, d, L in ((100, 1e20, 1e-5, 1, 4.0), (10, 1e26, 1e-5, 2, 6.0), (50, 1e18, 1e-5, 1, 9.0)):
+        values = {"N": N, "M": M, "w": w, "d": d, "delta": 0.1, "L": L}
+        shown = browser.execute_script(f"{script}; return confidenceBound(arguments[0])", values)
+        assert shown == pytest.approx(confidence_bound(N, M, w, d, 0.1, lipschitz=L), rel=1e-9)
+    few = {"N": 100, "M": 1000, "w": 0.1, "d": 1, "delta": 0.1, "L": 4.0}
+    assert "says nothing" in browser.execute_script(f"{script}; return boundInWords(arguments[0])", few)

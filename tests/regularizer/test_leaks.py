@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from infoknife import KNIFE, Regularizer, mi
+from infoknife.regularizer.regularizer import Mode
 from tests.regularizer.worlds import (
     LEARNING,
     MODES,
@@ -45,7 +46,7 @@ def close(left: nn.Module, right: nn.Module, part: float) -> None:
 
 @modes
 @every
-def test_inner_step_leaves_nothing_in_the_encoder(world: World, mode: str) -> None:
+def test_inner_step_leaves_nothing_in_the_encoder(world: World, mode: Mode) -> None:
     encoder, regularizer = world.encoder(), world.regularizer(mode)
     before, own = copies(encoder.parameters()), copies(regularizer.parameters())
     z, *s = world.rows(encoder)
@@ -62,7 +63,7 @@ def test_inner_step_leaves_nothing_in_the_encoder(world: World, mode: str) -> No
 
 @modes
 @every
-def test_terms_reach_the_encoder_alone_whatever_comes_between(world: World, mode: str) -> None:
+def test_terms_reach_the_encoder_alone_whatever_comes_between(world: World, mode: Mode) -> None:
     encoder, regularizer = world.encoder(), world.regularizer(mode)
     twin = copy.deepcopy(encoder)
     expected = term(world.estimator(), *world.rows(twin))
@@ -161,7 +162,7 @@ def test_batches_whose_pairs_are_scored_in_blocks(name: str) -> None:
 @modes
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @some
-def test_autocast(world: World, dtype: torch.dtype, mode: str) -> None:
+def test_autocast(world: World, dtype: torch.dtype, mode: Mode) -> None:
     encoder, regularizer = world.encoder(), world.regularizer(mode)
     plain = copy.deepcopy(encoder)
     world.regularizer(mode)(*world.rows(plain)).backward()
@@ -177,7 +178,7 @@ def test_autocast(world: World, dtype: torch.dtype, mode: str) -> None:
 
 
 @modes
-def test_gradient_scaler(mode: str) -> None:
+def test_gradient_scaler(mode: Mode) -> None:
     """The same steps as without, though the losses are scaled and the activations half."""
     x, s = with_classes(128, 0)
     runs = []
@@ -255,7 +256,7 @@ def test_compiled_encoder() -> None:
 
 
 @modes
-def test_double_precision(mode: str) -> None:
+def test_double_precision(mode: Mode) -> None:
     x, s = with_classes(64, 0)
     regularizer = Regularizer(mi("doe", 2, y_classes=2), mode=mode, seed=0)
     z = x.double().requires_grad_()

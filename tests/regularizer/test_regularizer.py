@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from infoknife import KNIFE, Regularizer, annealed, mi
 from infoknife.densities import Gaussian, Parzen
 from infoknife.estimators import MutualInformation
-from infoknife.regularizer.regularizer import PERIOD, TOLERANCE
+from infoknife.regularizer.regularizer import PERIOD, TOLERANCE, Mode
 from tests.regularizer.worlds import (
     WORLDS,
     World,
@@ -473,7 +473,7 @@ def test_errors_speak_of_z_and_s() -> None:
 
 
 @pytest.mark.parametrize("mode", ["alternate", "joint"])
-def test_an_estimator_that_is_frozen(mode: str) -> None:
+def test_an_estimator_that_is_frozen(mode: Mode) -> None:
     """Parameters that require no gradient do not learn, in either mode."""
     estimator = KNIFE(2, 4).initialize(normal(64, 2), seed=0).requires_grad_(False)
     regularizer, before = Regularizer(estimator, mode=mode, seed=0), copies(estimator.parameters())

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from infoknife import KNIFE, Regularizer, mi
 from infoknife.densities import Autoregressive, Density, Flow, Gaussian, Parzen
 from infoknife.estimators import MutualInformation
+from infoknife.regularizer.regularizer import Mode
 
 MODES = ("alternate", "joint")
 
@@ -63,7 +64,7 @@ class World:
         """The estimator, started from its data; networks start the same."""
         return copy.deepcopy(_started(self))
 
-    def regularizer(self, mode: str = "alternate", **options: Any) -> Regularizer:
+    def regularizer(self, mode: Mode = "alternate", **options: Any) -> Regularizer:
         """A regularizer with the started estimator, which says nothing."""
         return Regularizer(self.estimator(), mode=mode, **{"seed": 0, "warn": False} | options)
 

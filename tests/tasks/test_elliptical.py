@@ -1,5 +1,4 @@
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,7 @@ from scipy.integrate import quad
 from scipy.special import entr
 
 from infoknife import tasks
-
-Grid = Callable[[Callable[[Any, Any], Any], Any, Any], float]
+from tests.tasks.conftest import Grid
 
 
 def law(sigma: Any, df: float) -> Any:

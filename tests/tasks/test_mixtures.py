@@ -1,5 +1,4 @@
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,9 @@ from scipy.integrate import simpson
 from scipy.special import entr
 
 from infoknife import tasks
+from tests.tasks.conftest import Grid
 
 LINE = np.linspace(-30, 30, 60_001)
-Grid = Callable[[Callable[[Any, Any], Any], Any, Any], float]
 
 
 def joint(parts: tasks.Components, x: Any, columns: slice = slice(None)) -> Any:

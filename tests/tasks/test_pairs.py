@@ -1,7 +1,5 @@
 import math
-from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +10,8 @@ from scipy import stats
 from scipy.integrate import quad
 
 from infoknife import tasks
+from tests.tasks.conftest import Grid
 
-Grid = Callable[[Callable[[Any, Any], Any], Any, Any], float]
 ROOT3 = math.sqrt(3)
 
 

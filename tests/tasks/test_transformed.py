@@ -1,5 +1,4 @@
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,7 @@ from scipy import stats
 from torch import Tensor
 
 from infoknife import tasks
-
-Grid = Callable[[Callable[[Any, Any], Any], Any, Any], float]
+from tests.tasks.conftest import Grid
 
 NORMAL = tasks.GaussianPair(1, 0.7)
 UNIFORM = tasks.Transformed(NORMAL, tasks.NormalCDF(), tasks.NormalCDF())

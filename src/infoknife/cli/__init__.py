@@ -29,7 +29,6 @@ app = typer.Typer(
     cls=terminal.Commands,
     help="Measure information and train with it: entropies by learned Gaussian kernels, in nats.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_show_locals=False,
 )

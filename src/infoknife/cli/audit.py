@@ -152,51 +152,18 @@ def _as_labels(column: "RawColumn") -> "RawColumn":
 
 
 def _show(found: "Audit", file: Path) -> None:
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    console, table = (
-        Console(),
-        Table(box=SIMPLE_HEAD, title=Text(f"{found.name} from the features"), title_justify="left"),
-    )
-    for i, name in enumerate(("probe", *_columns(found))):
-        table.add_column(name, justify="right" if i else "left")
-    for row in _rows(found):
-        table.add_row(*row)
-    console.print(table)
+    from infoknife.leakage.page import reached
+    from infoknife.pictures.tables import terminal
+
+    console = Console()
+    console.print(terminal(reached(found, found.allowed.upper)))
     sentences = [f"{file.name}: {found.rows:,} rows", *found.about_features]
     if found.label is not None:
-        best, label = found.label.strongest, found.label
-        reached = f"reaches {best.score:.3f} (balanced accuracy; chance {label.chance:.3f})"
-        if label.is_quantity:
-            reached = f"explains {max(best.score, 0):.1%} of the variance"
-        shared = f"The labels alone tell {label.shared:.3f} nats about {found.name}."
-        sentences.append(f"{label.name}: {best.name} {reached}. {shared}")
+        console.print(terminal(reached(found.label)))
+        shared = f"The labels alone tell {found.label.shared:.3f} nats about {found.name}."
+        sentences.append(f"{found.label.name}: the best probe is {found.label.strongest.name}. {shared}")
     for sentence in (*sentences, found.verdict, *(f"Note: {text}" for text in found.notes)):
         console.print(Text(sentence))
-
-
-def _columns(found: "Audit") -> tuple[str, ...]:
-    quantity = ("variance explained", "±", "typical error")
-    return quantity if found.is_quantity else ("accuracy", "balanced", "±", "nats at least")
-
-
-def _rows(found: "Audit") -> list[tuple[str, ...]]:
-    if found.is_quantity:
-        from infoknife.leakage.page import number
-
-        rows = [(one.name, f"{max(one.r2, 0.0):.1%}", f"{one.stderr:.1%}", number(one.error)) for one in found.probes]
-        return [*rows, ("without features", "0.0%", "", number(found.strongest.spread))]
-    return [
-        *(
-            (
-                one.name,
-                *(f"{n:.3f}" for n in (one.accuracy, one.balanced_accuracy, one.stderr, max(one.information, 0))),
-            )
-            for one in found.probes
-        ),
-        ("without features", f"{found.majority:.3f}", f"{found.chance:.3f}", "", "0.000"),
-        ("Fano, if no more leaks", f"{found.allowed.upper:.3f}", "", "", ""),
-    ]

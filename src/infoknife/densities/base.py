@@ -53,7 +53,7 @@ class Observer(nn.Module, ABC):
 
     @abstractmethod
     def _follow(self, x: Tensor, second: Any) -> object:
-        """Follow a fresh batch; rows that are NaN do not count."""
+        """Follow this rank's rows of a fresh batch, and by sums those of the others; rows that are NaN do not count."""
 
     def _start_from(self, x: Tensor, second: Condition, seed: int | None) -> Self:
         x, second = _of_all_ranks(x, second)
@@ -63,13 +63,12 @@ class Observer(nn.Module, ABC):
         return self
 
     def _observe_rows(self, x: Tensor, second: Condition) -> None:
-        started = self.initialized
+        if self.initialized:
+            with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
+                self._follow(*_kept(*_finite_together(x, second)))
+            return
         x, second = _finite_together(*_of_all_ranks(x, second))
         with alone():
-            if started:
-                with torch.inference_mode(False), torch.no_grad(), full_precision(x.device.type):
-                    self._follow(*_kept(x, second))
-                return
             finite = torch.isfinite(x).all(1)
             self._start_from_all(*self._checked(x[finite], None if second is None else second[finite]), None)
             count_outliers(self, len(x) - int(finite.sum()))
@@ -315,7 +314,7 @@ def _refuse_old_state(module: nn.Module, state: dict[str, Any], prefix: str, *_:
 
 
 def _of_all_ranks(x: Tensor, y: Condition) -> tuple[Tensor, Condition]:
-    """The rows of all ranks, which then compute the same with them: batches are small, and quantiles need them all."""
+    """The rows of all ranks, which then start from them alike."""
     return all_rows(x.detach())[0], None if y is None else all_rows(y.detach())[0]
 
 

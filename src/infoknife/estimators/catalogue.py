@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from torch import nn
 
@@ -14,6 +14,23 @@ from infoknife.estimators.encoder import EncoderDifference, EncoderKernels, Enco
 from infoknife.estimators.variational import CLUB, VUB, Adversary, CLUBSample, L1Out
 from infoknife.inputs import one_of
 
+Name = Literal[  # editors offer these; any other string is refused when it is passed
+    "knife",
+    "knife-joint",
+    "doe",
+    "doe-logistic",
+    "schraudolph",
+    "mine",
+    "nwj",
+    "tuba",
+    "infonce",
+    "smile",
+    "club",
+    "club-sample",
+    "l1out",
+    "vub",
+    "adv",
+]
 Make = Callable[..., MutualInformation]
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}  # those that the paper chose from
 
@@ -110,12 +127,12 @@ def names() -> list[str]:
 
 
 def mi(
-    name: str,
+    name: Name | str,
     x_dim: int,
     y_dim: int | None = None,
     *,
     y_classes: int | None = None,
-    encoder: str | None = None,
+    encoder: Literal["gaussian"] | None = None,
     activation: str | None = None,
     layer_norm: bool = False,
     **options: Any,

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from infoknife.coordinates import MEMORY
 from infoknife.densities import KNIFE
 from infoknife.densities.base import full_precision
-from infoknife.distributed import batch_mean
+from infoknife.distributed import batch_mean, sums
 from infoknife.estimators.base import Facts, MutualInformation
 from infoknife.estimators.difference import DENSITIES, seed_from
 from infoknife.inputs import matrix, one_of
@@ -118,4 +118,5 @@ class ClassDifference(MutualInformation):
 
     def _counted(self, y: Tensor, rows: Tensor) -> Tensor:
         """How often each class is there (classes,), in the rows (N,) that count."""
-        return (nn.functional.one_hot(y, len(self.counts)) * rows.unsqueeze(-1)).sum(0).to(self.counts)
+        here = (nn.functional.one_hot(y, len(self.counts)) * rows.unsqueeze(-1)).sum(0)
+        return sums(here, device=y.device)[0].to(self.counts)

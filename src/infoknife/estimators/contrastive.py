@@ -6,7 +6,7 @@ from typing import Any, ClassVar, final
 import torch
 from torch import Tensor, nn
 
-from infoknife.distributed import all_rows, batch_mean
+from infoknife.distributed import all_rows, batch_mean, sums
 from infoknife.estimators import bounds
 from infoknife.estimators.base import Bound, Facts, MutualInformation
 from infoknife.estimators.critics import RELU, Concatenated, Critic, Separable, shuffled
@@ -150,14 +150,16 @@ class MINE(Contrastive):
         return now.detach() + (ratio - ratio.detach()) - batch_mean(self.critic(x, y))
 
     def _observe(self, x: Tensor, y: Tensor) -> None:
-        if len(x) < 2:
-            return  # a row alone has no negatives
         finite = torch.isfinite(x).all(1)
+        came, rows = sums(len(x), finite.sum(), device=x.device)
+        if int(came) < 2:
+            return  # a row alone has no negatives
         x, y = torch.where(finite[:, None], x, 0.0), self._encoded(x, y)
-        old, now = self.log_mean, bounds.log_mean_exp(self._negative(x, torch.nan_to_num(y))).to(self.log_mean.dtype)
+        scores = all_rows(self._negative(x, torch.nan_to_num(y)))[0]
+        old, now = self.log_mean, bounds.log_mean_exp(scores).to(self.log_mean.dtype)
         moved = torch.lerp(torch.ones_like(now), (now - old).exp(), self.momentum).log() + old
         moved = torch.where(old.isnan() | moved.isinf(), now, moved)
-        self.log_mean = torch.where(moved.isfinite() & (finite.sum() > 1), moved, old)
+        self.log_mean = torch.where(moved.isfinite() & (rows > 1), moved, old)
 
 
 @final

@@ -21,15 +21,18 @@ Reduction = Callable[[Tensor, int], Tensor]
 class Critic(nn.Module, ABC):
     """A score for every pair of a row of x (N, x_dim) and a row of y (M, y_dim).
 
-    Subclasses compute features of x and of y, once per row, and join them, once per pair. They take the dimensions of x
-    and y, the width ``hidden`` and number ``layers`` of hidden layers, ``activation`` (ReLU by default) and
-    ``layer_norm`` as ``MLP`` takes them, and ``output``, which is applied to the score.
+    Subclasses compute features of x and of y, once per row, and join them, once per pair.
+
+    Args:
+        hidden: Width of the hidden layers, and ``layers`` their number.
+        output: What is applied to the score; nothing if not given.
     """
 
     numbers = 1  # that the score of a pair takes
 
-    def __init__(self, output: nn.Module | None = None) -> None:
+    def __init__(self, hidden: int, layers: int, output: nn.Module | None) -> None:
         super().__init__()
+        self.hidden = (check_count("hidden", hidden),) * check_count("layers", layers)
         self.output = nn.Identity() if output is None else output
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
@@ -68,7 +71,8 @@ class Critic(nn.Module, ABC):
 class Separable(Critic):
     r"""The score $f(x, y) = g(x)^\top h(y)$ with two networks: a score matrix is one matrix product.
 
-    Its arguments are those of ``Critic``, and ``embedding``, the dimension of g(x) and h(y).
+    Its arguments are those of ``Critic``, ``activation`` (ReLU by default) and ``layer_norm`` of the networks, as
+    ``MLP`` takes them, and ``embedding``, the dimension of g(x) and h(y).
 
     Examples:
         >>> Separable(3, 5).matrix(torch.zeros(7, 3), torch.zeros(2, 5)).shape
@@ -86,11 +90,10 @@ class Separable(Critic):
         output: nn.Module | None = None,
         **network: Any,
     ) -> None:
-        super().__init__(output)
-        widths = (check_count("hidden", hidden),) * check_count("layers", layers)
+        super().__init__(hidden, layers, output)
         check_count("embedding", embedding)
-        self.x_network = MLP(x_dim, embedding, widths, **RELU | network)
-        self.y_network = MLP(y_dim, embedding, widths, **RELU | network)
+        self.x_network = MLP(x_dim, embedding, self.hidden, **RELU | network)
+        self.y_network = MLP(y_dim, embedding, self.hidden, **RELU | network)
 
     def _features(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return self.x_network(x), self.y_network(y)
@@ -107,7 +110,7 @@ class Concatenated(Critic):
 
     $A x + c$ and $B y$ are computed once per row; what is left for a pair starts with the activation of their sum. A
     LayerNorm in front is of x and y together, so that with it all is computed once per pair. Its arguments are those of
-    ``Critic``.
+    ``Separable``, but for ``embedding``.
 
     Examples:
         >>> Concatenated(3, 5).matrix(torch.zeros(7, 3), torch.zeros(2, 5)).shape
@@ -123,9 +126,8 @@ class Concatenated(Critic):
         output: nn.Module | None = None,
         **network: Any,
     ) -> None:
-        super().__init__(output)
-        widths = (check_count("hidden", hidden),) * check_count("layers", layers)
-        first, *rest = MLP(x_dim + y_dim, 1, widths, **RELU | network)
+        super().__init__(hidden, layers, output)
+        first, *rest = MLP(x_dim + y_dim, 1, self.hidden, **RELU | network)
         self.x_dim, self.first, self.rest = x_dim, first, nn.Sequential(*rest)
         if isinstance(first, Linear) and isinstance(rest[0], nn.ReLU):
             rest[0].inplace = True  # its input is new for every pair

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from infoknife.coordinates import RECENT, Moments, forget, precision_factor, shrunk
 from infoknife.densities.base import generator_of
-from infoknife.distributed import batch_mean
+from infoknife.distributed import batch_mean, sums
 from infoknife.estimators.base import Facts, MutualInformation
 from infoknife.estimators.difference import DENSITIES, seed_from
 from infoknife.inputs import check_count, one_of
@@ -150,8 +150,10 @@ class EncoderKernels(GaussianEncoder):
 
     def _weigh(self, y: Tensor, step: float) -> None:
         """Let the weight of the standard normal follow how often it explains posteriors (N, 2 d) better."""
-        said = torch.softmax(torch.stack(self._parts(y)), 0)[0].nanmean().to(self.prior.dtype)
-        self.prior = torch.lerp(self.prior, torch.nan_to_num(said, nan=0.5), step).clamp(MIN_WEIGHT, 1 - MIN_WEIGHT)
+        shares = torch.softmax(torch.stack(self._parts(y)), 0)[0]
+        total, rows = sums(shares.nansum(), (~shares.isnan()).sum(), device=y.device)
+        said = torch.nan_to_num(total / rows, nan=0.5).to(self.prior.dtype)
+        self.prior = torch.lerp(self.prior, said, step).clamp(MIN_WEIGHT, 1 - MIN_WEIGHT)
 
     def _follow_moments(self, y: Tensor) -> None:
         """Let the coordinates follow a batch of posteriors (N, 2 d)."""

@@ -18,8 +18,7 @@ from infoknife.distributed import all_rows, batch_mean, total
 from infoknife.estimators.base import Facts, MutualInformation
 from infoknife.estimators.bounds import log_mean_exp, without
 from infoknife.estimators.critics import RELU, by_blocks, shuffled
-from infoknife.estimators.encoder import divergence
-from infoknife.inputs import check_count, matrix, one_of
+from infoknife.inputs import check_count, one_of
 from infoknife.nn import MLP
 
 LIKELIHOOD = "maximum likelihood of q(y | x)"
@@ -253,10 +252,9 @@ class L1Out(Variational):
 class VUB(MutualInformation):
     r"""The variational upper bound of the information bottleneck (Alemi et al., 2017), with a standard-normal prior.
 
-    For an encoder with known posterior $x \sim \mathcal N(\mu(y), \sigma^2(y))$, ``of_posterior`` is the mean
-    Kullback-Leibler divergence to $\mathcal N(0, I)$, a certified upper bound. Where the posterior is not known, the
-    module gives $\mathbb E[\log q(x|y) - \log \mathcal N(x; 0, I)]$ in nats, in standardised coordinates, with a
-    learned Gaussian q: too large by what the prior misses and too small by what q misses, so no bound.
+    $\mathbb E[\log q(x|y) - \log \mathcal N(x; 0, I)]$ in nats, in standardised coordinates, with a learned Gaussian q:
+    too large by what the prior misses and too small by what q misses, so no bound. Where the posterior of an encoder
+    is known, ``mi("vub", x_dim, encoder="gaussian")`` has it in closed form, a certified upper bound.
 
     Args:
         x_dim: As for ``MutualInformation``, and so are ``y_dim`` and ``y_classes``; x is the representation.
@@ -275,21 +273,6 @@ class VUB(MutualInformation):
     def __init__(self, x_dim: int, y_dim: int | None = None, *, y_classes: int | None = None, **q: Any) -> None:
         super().__init__(x_dim, y_dim, y_classes=y_classes)
         self.density = Gaussian(x_dim, given_dim=y_dim, given_classes=y_classes, **q)
-
-    @staticmethod
-    def of_posterior(mu: Tensor, log_var: Tensor) -> Tensor:
-        r"""Return the mean of $\frac 12 \sum_k (\mu_k^2 + \sigma_k^2 - 1 - \log \sigma_k^2)$ in nats: a scalar.
-
-        An upper bound of the information that $x \sim \mathcal N(\mu, \sigma^2)$ has about what it encodes, from the
-        means (N, dim) of the posteriors and the logarithms (N, dim) of their variances.
-
-        Examples:
-            >>> VUB.of_posterior(torch.ones(5, 2), torch.zeros(5, 2))
-            tensor(1.)
-        """
-        mu = matrix(mu, "mu")
-        log_var = matrix(log_var, "log_var", dim=mu.shape[1], rows=len(mu))
-        return divergence(mu, log_var).mean()
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
         prior = -0.5 * (x.square() + math.log(2 * math.pi)).sum(-1)

@@ -63,25 +63,33 @@ def _information(audit: Audit) -> Table:
     return Table("In nats, unless stated otherwise", ("", "nats"), tuple(rows))
 
 
+def reached(found: Predictability, limit: float = math.nan) -> Table:
+    """What the probes reach, what a guess without features does, and the limit of accuracy if there is one."""
+    caption, without = f"Probes of {printable(found.name)}", "without features"
+    rows: list[tuple[str, ...]] = []
+    if found.is_quantity:
+        rows += [(one.name, percent(max(one.r2, 0.0)), percent(one.stderr), number(one.error)) for one in found.probes]
+        rows.append((without, percent(0.0), "", number(found.strongest.spread)))
+        return Table(caption, ("probe", "explained", "±", "typical error"), tuple(rows))
+    for one in found.probes:
+        shares = map(percent, (one.accuracy, one.balanced_accuracy, one.stderr))
+        rows.append((one.name, *shares, f"{max(one.information, 0.0):.3f}", f"{one.description_length:.3f}"))
+    rows.append((without, percent(found.majority), percent(found.chance), "", "0.000", f"{found.entropy:.3f}"))
+    rows += [] if math.isnan(limit) else [("Fano, if no more leaks", percent(limit), "", "", "", "")]
+    return Table(caption, ("probe", "accuracy", "balanced", "±", "nats", "code length"), tuple(rows))
+
+
 def _attacks(found: Predictability, limit: float = math.nan) -> tuple[Block, ...]:
     """What the probes reach, as bars and as a table."""
     name, id = printable(found.name), "private" if isinstance(found, Audit) else "label"
     if found.is_quantity:
         explained = tuple(Bar(one.name, max(one.r2, 0.0), one.stderr) for one in found.probes)
-        rows = [(one.name, percent(max(one.r2, 0.0)), percent(one.stderr), number(one.error)) for one in found.probes]
-        rows.append(("without features", percent(0.0), "", number(found.strongest.spread)))
-        return (
-            Bars(f"{id}-variance", f"The part of the variance of {name} that a probe explains", explained),
-            Table(f"Probes of {name}", ("probe", "explained", "±", "typical error"), tuple(rows)),
-        )
+        title = f"The part of the variance of {name} that a probe explains"
+        return Bars(f"{id}-variance", title, explained), reached(found)
     balanced = tuple(Bar(one.name, one.balanced_accuracy, one.stderr) for one in found.probes)
     accuracy = tuple(Bar(one.name, one.accuracy) for one in found.probes)
     marks = [("largest class", found.majority)]
     marks += [] if math.isnan(limit) else [("Fano, if no more leaks", limit)]
-    lines = []
-    for one in found.probes:
-        shares = map(percent, (one.accuracy, one.balanced_accuracy, one.stderr))
-        lines.append((one.name, *shares, f"{max(one.information, 0.0):.3f}", f"{one.description_length:.3f}"))
     return (
         Bars(
             f"{id}-balanced",
@@ -90,7 +98,7 @@ def _attacks(found: Predictability, limit: float = math.nan) -> tuple[Block, ...
             (("chance", found.chance),),
         ),
         Bars(f"{id}-accuracy", f"Accuracy for {name}, over all rows", accuracy, tuple(marks)),
-        Table(f"Probes of {name}", ("probe", "accuracy", "balanced", "±", "nats", "code length"), tuple(lines)),
+        reached(found, limit),
     )
 
 

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
-from typing import Any, Self, TypeVar, final
+from typing import Any, Literal, Self, TypeVar, final
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from infoknife import distributed
+from infoknife.coordinates import pull_in
 from infoknife.densities import Density
 from infoknife.densities.base import full_precision, generator_of
 from infoknife.estimators import MutualInformation
@@ -28,11 +29,12 @@ SMOOTHING = 0.1  # of the running estimate and of the gains
 TOLERANCE = 2.5e-3  # nats on unseen rows that are not worth another step: below what batches of data show
 WARN_EVERY = 1000  # rounds between two warnings of the same kind
 WARM = 200  # rounds before the estimator can be said to be behind
-RECORDED = ("steps", "calls", "estimate", "lag", "inner_steps", "skipped_rows", "skipped_steps")  # in health
+RECORDED = ("steps", "calls", "estimate", "lag", "inner_steps", "outliers", "skipped_rows", "skipped_steps")
 FUSED = ("cpu", "cuda")  # devices on which Adam makes one pass over memory instead of ten
 
 Estimator = Density | MutualInformation
 Rows = tuple[Tensor, ...]
+Mode = Literal["alternate", "joint"]
 Module = TypeVar("Module", bound=nn.Module)
 
 
@@ -44,13 +46,11 @@ class Regularizer(nn.Module):
     parameters take a few steps. ``regularizer(z, s)`` is the term $\lambda\,\hat I(Z; S)$, or $\lambda\,\hat h(Z)$, in
     nats: its gradient reaches z and s alone. Either may come first, and ``retain_graph`` is never needed. Pass both the
     same batch, or ``step`` a batch of its own (the set $\mathcal E$ of Algorithm 1). A term that comes after ``step``
-    on the same rows is a little too large, as the estimator has just learned from them: by what one round of steps
-    gains, the attribute ``gains``. The running ``estimate`` is always of rows not yet learned from.
+    on the same rows is a little too large: by what one round of steps gains, the attribute ``gains``. The running
+    ``estimate`` is always of rows not yet learned from.
 
-    The number of inner steps per round follows what they gain: every few rounds the estimator learns from half of the
-    batch for ``inner_steps``, twice as many, and so on up to twice the present number. The largest is taken that makes
-    the other half likelier than none does, by 0.0025 nats in a running mean. An estimator that has learned what there
-    is takes few, as more of them only fit noise.
+    Every few rounds the estimator learns from half of the batch for ``inner_steps``, twice as many, and so on up to
+    twice the present number. The largest is taken that makes the other half likelier by 0.0025 nats in a running mean.
 
     Args:
         estimator: A ``MutualInformation``, or a ``Density`` for the entropy of z (given s, if it has a condition).
@@ -91,7 +91,7 @@ class Regularizer(nn.Module):
         lr: float | None = None,
         inner_steps: int = 1,
         max_inner_steps: int = 8,
-        mode: str = "alternate",
+        mode: Mode = "alternate",
         maximize: bool = False,
         weight: Weight = 1.0,
         at_most: float | None = None,
@@ -117,7 +117,7 @@ class Regularizer(nn.Module):
         most = self.max_inner_steps
         self.choices = sorted({min(self.min_inner_steps << i, most) for i in range(most.bit_length())})
         self._forget()
-        self.steps = self.calls = self.skipped_rows = self.skipped_steps = 0
+        self.steps = self.calls = self.outliers = self.skipped_rows = self.skipped_steps = 0
         self._random = generator_of(None if seed is None else check_whole("seed", seed)).get_state()
         self._failed: Tensor | int = 0  # steps of this round
         self._late = 0  # rows without a finite gradient since the last step
@@ -128,7 +128,8 @@ class Regularizer(nn.Module):
     def forward(self, z: Tensor, s: Any = None) -> Tensor:
         """Return the term for the network's loss, a scalar whose gradient reaches z (N, d) and s alone.
 
-        A row whose gradient is not finite gets none. In evaluation mode, or without gradients, nothing is counted.
+        An entry far outside its batch has the gradient of where outliers begin, and a row whose gradient is not finite
+        none. In evaluation mode, or without gradients, nothing is counted.
         """
         training = self.training and torch.is_grad_enabled()
         if training and not any(isinstance(part, Tensor) and part.requires_grad for part in (z, s)):
@@ -142,7 +143,7 @@ class Regularizer(nn.Module):
         if self.training and not self.estimator.initialized:
             self.initialize(*rows)
         with self._isolated(), trusted():
-            still, guards = frozen(self.estimator), [self._guarded(row) for row in rows]
+            still, guards = frozen(self.estimator), [pull_in(self._guarded(row))[0] for row in rows]
             hides = self.penalty and isinstance(still, MutualInformation)
             value: Tensor = still.penalty(*guards) if hides else still(*guards)  # type: ignore[operator]
         if not math.isfinite(value.item()):
@@ -180,7 +181,7 @@ class Regularizer(nn.Module):
             raise ValueError("z has no row that is finite; expected some to start from. Look at the encoder's output")
         self._random = distributed.of_first(self._random)
         with self._isolated():
-            self.estimator.initialize(*(row.detach() for row in rows))
+            self.estimator.initialize(*(pull_in(row.detach())[0] for row in rows))
         self._forget()
         if self.optimizer is not None:
             self.optimizer.state.clear()
@@ -192,7 +193,6 @@ class Regularizer(nn.Module):
         size, entropy = DIVERGING * min(d for d in dims if d), isinstance(self.estimator, Density)
         return Health(
             **{name: getattr(self, name) for name in RECORDED},
-            outliers=self.estimator.outliers,
             weight=self._weight(),
             diverging=self.estimate < -size if entropy else abs(self.estimate) > size,
             negative=not entropy and self.estimate < BELOW,
@@ -233,15 +233,17 @@ class Regularizer(nn.Module):
         """Measure fresh rows, let the estimator observe them and learn; None if there are none."""
         loss, rows = None, self._rows(z, s, count=True)
         if rows is not None:
-            rows = tuple(row.detach() for row in rows)
+            rows, outside = zip(*(pull_in(row.detach()) for row in rows), strict=True)
             if not self.estimator.initialized:
                 self.initialize(*rows)
             with self._isolated(), trusted():
                 self._measure_fresh(rows)
                 self.estimator.observe(*rows)
                 loss = learn(rows)
-                self.skipped_steps += int(self._failed)
-                self._failed = 0
+            far = torch.stack(outside).any(0).sum()
+            failed, here = torch.stack([far * 0 + self._failed, far]).tolist()
+            self.skipped_steps, self._failed = self.skipped_steps + failed, 0
+            self.outliers += int(distributed.total(here, device=far.device)[0])
         self._end_round()
         return loss
 
@@ -436,9 +438,7 @@ def _limit(at_most: float | None, at_least: float | None, maximize: bool, weight
     if at_most is None and at_least is None:
         return None
     if (at_most is not None and at_least is not None) or maximize:
-        raise ValueError(
-            f"at_most is {at_most}, at_least is {at_least} and maximize is {maximize}; use two regularizers"
-        )
+        raise ValueError(f"at_most is {at_most}, at_least {at_least}, maximize {maximize}; use two regularizers")
     if callable(weight) or weight == 0:
         raise ValueError("weight is a schedule or 0 besides a limit; expected a positive number, the first multiplier")
     return Limit(at_most, 1, weight) if at_most is not None else Limit(at_least, -1, weight)

@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from infoknife.inputs import tensor
+from infoknife.inputs import check_number, tensor
 
 
 class Columns(NamedTuple):
@@ -31,23 +30,14 @@ def count(value: float, name: str, least: int = 1) -> None:
         raise ValueError(f"{name} is {value}; expected an integer of at least {least}")
 
 
-def real(value: float, name: str, expected: str) -> None:
-    """Check that a parameter is a real number at all."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} is {value!r}, a {type(value).__name__}; expected {expected}")
-
-
 def positive(value: float, name: str) -> None:
     """Check a finite number above zero."""
-    real(value, name, "a finite number above 0")
-    if not 0 < value < math.inf:
-        raise ValueError(f"{name} is {value}; expected a finite number above 0")
+    check_number(name, value, above=True)
 
 
 def correlation(value: float, name: str) -> None:
     """Check a number strictly between -1 and 1, where mutual information is finite."""
-    real(value, name, "a number between -1 and 1")
-    if not -1 < value < 1:
+    if not -1 < check_number(name, value, -math.inf) < 1:
         raise ValueError(f"{name} is {value}; expected it between -1 and 1, where information is finite")
 
 

@@ -139,7 +139,8 @@ def test_names_of_columns_and_what_is_shown_of_cells() -> None:
 
 
 def rows(n: int = 4, **columns: list[Any]) -> HubRows:
-    return HubRows(mood=[i % 2 for i in range(n)], age=["old"] * n, text=[f"{SECRET} {i}" for i in range(n)], **columns)
+    columns |= {"mood": [i % 2 for i in range(n)], "age": ["old"] * n}
+    return HubRows(None, text=[f"{SECRET} {i}" for i in range(n)], **columns)
 
 
 def test_splits_of_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -343,7 +343,8 @@ def test_arrays_that_do_not_fit(tmp_path: Path, name: str, array: Any) -> None:
 
 
 def rows_of(image: str, images: Pixels) -> HubRows:
-    return HubRows(**{image: [Image.fromarray(x) for x in images], "label": [i % 10 for i in range(len(images))]})
+    columns: dict[str, list[Any]] = {image: [Image.fromarray(x) for x in images]}
+    return HubRows(None, label=[i % 10 for i in range(len(images))], **columns)
 
 
 @pytest.mark.parametrize("name", HUB)
