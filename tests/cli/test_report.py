@@ -54,37 +54,22 @@ def test_a_report_of_the_report_is_the_same(done: tuple[Result, Path], tmp_path:
         assert (tmp_path / "again" / name).read_bytes() == (done[1] / "report" / name).read_bytes()
 
 
-def test_a_file_of_records(tmp_path: Path) -> None:
-    file = stored(tmp_path / "all", RECORDS) / "some.jsonl"
-    result = run(file)
-    assert result.exit_code == 0, result.output
-    assert (tmp_path / "all" / "report" / "index.html").exists()
-
-
-def test_brackets_in_names_are_text(tmp_path: Path) -> None:
+def test_a_file_of_records_whose_names_have_brackets(tmp_path: Path) -> None:
     record = {**RECORDS[0], "arguments": {"method": "knife[red]", "dim": 10, "seed": 0}, "preset": "[bold]ours"}
-    result = run(stored(tmp_path / "all", [record]))
+    result = run(stored(tmp_path / "all", [record]) / "some.jsonl")
     assert result.exit_code == 0, result.output
     assert "knife[red]" in result.stdout
+    assert (tmp_path / "all" / "report" / "index.html").exists(), "beside the file of records"
 
 
-def test_no_records(tmp_path: Path) -> None:
+def test_what_cannot_be_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "half.jsonl").write_text('{"format": 1, "exper\n', encoding="utf-8")
     assert complains(run(tmp_path), "no records", str(tmp_path), "infoknife reproduce")
-
-
-def test_records_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "odd.jsonl").mkdir()
     assert complains(run(tmp_path), "cannot read", "odd.jsonl")
-
-
-def test_a_file_where_the_report_should_be(tmp_path: Path) -> None:
     folder = stored(tmp_path / "all", RECORDS)
-    (tmp_path / "file").touch()
-    assert complains(run(folder, "--out", tmp_path / "file"), str(tmp_path / "file"), "--out")
-
-
-def test_matplotlib_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = folder / "some.jsonl"
+    assert complains(run(file, "--out", file), str(file), "--out"), "a file where the report should be"
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert complains(run(stored(tmp_path / "all", RECORDS)), "matplotlib", "infoknife[plot]")
-    assert not (tmp_path / "all" / "report").exists()
+    assert complains(run(file), "matplotlib", "infoknife[plot]")
+    assert not (folder / "report").exists()

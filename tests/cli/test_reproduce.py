@@ -36,15 +36,6 @@ def complains(result: Result, *words: str) -> bool:
 # what it says
 
 
-def test_trials_run_and_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, tiny())
-    result = tiny_run(tmp_path)
-    assert result.exit_code == 0, result.output
-    assert f"3 of 3 trials on record in {tmp_path}, 0 failed" in result.stdout
-    assert f"infoknife report {tmp_path}" in result.stdout
-    assert len(read_records(tmp_path)) == 3
-
-
 def test_without_a_name_it_lists_what_exists() -> None:
     result = run()
     assert result.exit_code == 0
@@ -53,18 +44,20 @@ def test_without_a_name_it_lists_what_exists() -> None:
         assert name in result.stdout
 
 
-def test_failures_are_shown_and_run_again_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trials_are_counted_and_failures_shown_and_run_again_when_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install(monkeypatch, tiny(fail))
     result = tiny_run(tmp_path)
-    assert "3 of 3 trials on record" in result.stdout
-    assert "3 failed" in result.stdout
+    assert result.exit_code == 0, result.output
+    assert f"3 of 3 trials on record in {tmp_path}, 3 failed" in result.stdout
     assert "FloatingPointError: the loss of run 1 is nan" in result.stdout
+    assert f"infoknife report {tmp_path}" in result.stdout
     install(monkeypatch, tiny())
     assert "3 failed" in tiny_run(tmp_path).stdout
     result = tiny_run(tmp_path, "--retry")
     assert "3 failed trials run again" in result.stderr
-    assert "3 of 3 trials on record" in result.stdout
-    assert "0 failed" in result.stdout
+    assert f"3 of 3 trials on record in {tmp_path}, 0 failed" in result.stdout
 
 
 def test_methods_and_seeds_are_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,25 +76,17 @@ def test_our_numbers_are_printed_beside_the_papers(tmp_path: Path) -> None:
 # bad input
 
 
-def test_a_full_disk_is_told_before_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, tiny(never))
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(1, 1, 0))
-    assert complains(tiny_run(tmp_path), str(tmp_path), "3 trials need", "--out")
-
-
-def test_a_folder_that_cannot_be_written_is_told_before_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_written_is_told_before_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, tiny(never))
     (tmp_path / "file").touch()
-    assert complains(tiny_run(tmp_path / "file" / "results"), str(tmp_path / "file"), "--out")
-    assert complains(tiny_run(tmp_path / "file"), str(tmp_path / "file"), "--out")
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_folder_is_told_before_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, tiny(never))
-    tmp_path.chmod(0o500)
-    assert complains(tiny_run(tmp_path), str(tmp_path), "permission denied", "--out")
-    tmp_path.chmod(0o700)
+    for folder in (tmp_path / "file" / "results", tmp_path / "file"):
+        assert complains(tiny_run(folder), str(tmp_path / "file"), "--out")
+    if hasattr(os, "geteuid") and os.geteuid() != 0:  # root may write everywhere
+        tmp_path.chmod(0o500)
+        assert complains(tiny_run(tmp_path), str(tmp_path), "permission denied", "--out")
+        tmp_path.chmod(0o700)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(1, 1, 0))
+    assert complains(tiny_run(tmp_path), str(tmp_path), "3 trials need", "--out")
 
 
 def never(arguments: Arguments, on_step: OnStep) -> Outcome:
@@ -236,36 +221,21 @@ def test_a_real_interrupt(tmp_path: Path, jobs: str) -> None:
     assert "Traceback" not in errors
 
 
-def test_trials_of_another_process_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, tiny(succeed))
-    trials = select("tiny", "quick")
-    store = Store(tmp_path)
-    store.prepare(trials)
-    with store.claim(trials[0]):
-        result = tiny_run(tmp_path)
-    assert "1 are being run by another process" in result.stdout
-
-
-def test_missing_pandas_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    assert complains(run(*CHOSEN, "--out", tmp_path / "out"), "pandas", "infoknife[experiments]")
-
-
-def test_missing_joblib_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_libraries_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, tiny(succeed))
     monkeypatch.setitem(sys.modules, "joblib.externals.loky", None)
     result = tiny_run(tmp_path, "--jobs", 2)
     assert result.exit_code == 2
     assert "infoknife[experiments]" in result.stderr.splitlines()[-1]
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert complains(run(*CHOSEN, "--out", tmp_path / "out"), "pandas", "infoknife[experiments]")
 
 
 def test_a_scheduler_that_does_not_answer_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
     install(monkeypatch, tiny(never))
     monkeypatch.setattr("infoknife.paper.engine.runner.TIMEOUT", 1)
-    result = tiny_run(tmp_path, "--backend", "dask", "--scheduler", "tcp://127.0.0.1:9")
-    assert result.exit_code == 2
-    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in result.stderr.splitlines()[-1]
-    result = tiny_run(tmp_path, "--scheduler", "tcp://127.0.0.1:9")
-    assert result.exit_code == 2
-    assert "backend is 'joblib'; expected dask" in result.stderr.splitlines()[-1]
+    for backend, message in (("dask", "no Dask scheduler answers at tcp://127.0.0.1:9"), ("joblib", "expected dask")):
+        result = tiny_run(tmp_path, "--backend", backend, "--scheduler", "tcp://127.0.0.1:9")
+        assert result.exit_code == 2
+        assert message in result.stderr.splitlines()[-1]

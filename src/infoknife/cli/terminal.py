@@ -98,6 +98,27 @@ def bar(total: float = 1.0) -> Iterator[Watch]:
         yield lambda done, text: progress.update(task, completed=done, description=text)
 
 
+@contextmanager
+def counter(what: str, total: int, done: int = 0) -> Iterator[Callable[[int, str], None]]:
+    """Show on stderr how many of something are done, and yield what sets that number, with a few words."""
+    from rich import progress as rich
+    from rich.console import Console
+
+    with rich.Progress(
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(16),
+        rich.MofNCompleteColumn(),
+        rich.TimeElapsedColumn(),
+        rich.TimeRemainingColumn(),
+        rich.TextColumn("{task.fields[words]}"),
+        console=Console(stderr=True),
+        redirect_stdout=False,
+        disable=_quiet.get(),
+    ) as progress:
+        task = progress.add_task(what, total=total, completed=done, words="")
+        yield lambda done, words: progress.update(task, completed=done, words=words)
+
+
 def print_json(content: Mapping[str, Any]) -> None:
     """Print one JSON object on stdout."""
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from infoknife.cli.terminal import cannot_write, note
+from infoknife.cli.terminal import cannot_write, counter, note
 from infoknife.cli.trials import check_device
 
 if TYPE_CHECKING:
@@ -157,19 +157,13 @@ def _value(text: str) -> Any:
 
 @contextmanager
 def _bar(settings: "RunSettings") -> Iterator[OnProgress]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = TextColumn("{task.description}"), BarColumn(10), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(
-        *columns, TextColumn("{task.fields[note]}"), console=Console(stderr=True), redirect_stdout=False
-    ) as progress:
-        bar = progress.add_task(settings.title, total=settings.progress, note="")
+    known = ""
+    with counter(settings.title, settings.progress) as move:
 
         def show(step: int, facts: Facts) -> None:
-            progress.update(bar, completed=step)
-            if known := "  ".join(form.format(facts[name]) for name, form in SHOWN.items() if name in facts):
-                progress.update(bar, note=known)
+            nonlocal known
+            known = "  ".join(form.format(facts[name]) for name, form in SHOWN.items() if name in facts) or known
+            move(step, known)
 
         yield show
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from infoknife.cli.terminal import cannot_write, note
+from infoknife.cli.terminal import cannot_write, counter, note
 
 if TYPE_CHECKING:
     from infoknife.paper.engine import Store, Trial
@@ -100,25 +100,14 @@ def print_tables(records: "list[Record]") -> None:
 
 
 def _run(trials: "list[Trial]", store: "Store", jobs: int, **where: Any) -> None:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
     from infoknife.paper.engine import run
 
-    columns = TextColumn("{task.description}"), BarColumn(24), MofNCompleteColumn(), TimeElapsedColumn()
     done = sum(store.record(trial) is not None for trial in trials)
     try:
-        with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), redirect_stdout=False) as progress:
-            bar = progress.add_task("trials", total=len(trials), completed=done)
+        with counter("trials", len(trials), done) as move:
             for _, fate in run(trials, store, jobs=jobs, **where):
-                progress.advance(bar, fate != "taken")
+                done += fate != "taken"
+                move(done, "")
     except KeyboardInterrupt:
         note("stopped; the same command goes on from here")
         raise typer.Exit(130) from None

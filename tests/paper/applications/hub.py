@@ -1,7 +1,7 @@
 """A library ``datasets`` for tests, whose answers are fixed."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 class HubRows:
     """As much of a `datasets.Dataset` as is asked for: rows by number, columns by name, names of classes."""
 
-    def __init__(self, names: Mapping[str, list[str]] | None = None, **columns: list[Any]) -> None:
+    def __init__(self, names: Any = None, **columns: Any) -> None:
         self.columns, self.column_names = columns, list(columns)
         self.features = {column: SimpleNamespace(names=(names or {}).get(column)) for column in columns}
 

@@ -18,24 +18,15 @@ from infoknife.paper.applications.domain_adaptation import (
     train,
 )
 from infoknife.paper.applications.domain_adaptation.model import accuracy, logits
-from infoknife.paper.applications.run import RunResult
 from tests.paper.applications.domain_adaptation.images import SIZE, domain
+from tests.paper.applications.runs import KilledError, comparable, killer, same
 
 SOURCE, TARGET = domain(), domain("light", 80)
-
-
-class KilledError(Exception):
-    """What a test raises in place of a kill."""
 
 
 def settings(method: str = "doe", **changes: Any) -> AdaptationSettings:
     small = {"channels": 4, "size": SIZE, "steps": 6, "batch_size": 16, "every": 2}
     return AdaptationSettings(method=method, **small | changes)
-
-
-def comparable(adapted: RunResult) -> dict[str, Any]:
-    results = {name: value for name, value in adapted.results.items() if name != "seconds_per_step"}
-    return results | adapted.curves
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -72,23 +63,18 @@ def test_the_same_seed_is_the_same_run_and_the_global_generator_stays() -> None:
     ("method", "joint"), [("knife", False), ("mine", False), ("dann", False), ("source-only", False), ("doe", True)]
 )
 def test_a_killed_run_ends_with_the_same_numbers(method: str, joint: bool, tmp_path: Path) -> None:
-    def kill(step: int, facts: Mapping[str, float]) -> None:
-        if step == 5:
-            raise KilledError
-
     start = {"estimator": {"given": "y"}} if method == "knife" else {}  # one side, which is quicker
     one = settings(method, ramp=True, noise=0.5, schedule="cycle", joint=joint, **start)
     whole = adapt(one, SOURCE, TARGET)
     with pytest.raises(KilledError):
-        adapt(one, SOURCE, TARGET, folder=tmp_path, on_progress=kill)
+        adapt(one, SOURCE, TARGET, folder=tmp_path, on_progress=killer(5))
     assert (tmp_path / "checkpoint.pt").exists()
     steps: list[int] = []
     resumed = adapt(one, SOURCE, TARGET, folder=tmp_path, on_progress=lambda step, facts: steps.append(step))
     assert steps == [5, 6]
     assert comparable(resumed) == comparable(whole)
     assert not (tmp_path / "checkpoint.pt").exists()
-    for mine, theirs in zip(resumed.model.parameters(), whole.model.parameters(), strict=True):
-        assert torch.equal(mine, theirs)
+    assert same(resumed.model, whole.model)
 
 
 def test_a_joint_update_moves_the_estimator() -> None:
@@ -112,8 +98,7 @@ def test_labels_of_the_target_are_for_validation_alone() -> None:
     hidden = dataclasses.replace(TARGET, train=wrong, test=SOURCE.test)
     seen, blind = (adapt(settings(), SOURCE, target) for target in (TARGET, hidden))
     assert seen.curves == blind.curves
-    for mine, theirs in zip(seen.model.parameters(), blind.model.parameters(), strict=True):
-        assert torch.equal(mine, theirs)
+    assert same(seen.model, blind.model)
 
 
 def test_what_is_learned_is_told_to_the_method() -> None:

@@ -20,7 +20,6 @@ from infoknife.paper.applications.fair_text import (
     METHODS,
     Corpus,
     FairTextSettings,
-    TextClassifier,
     Texts,
     check_corpus,
     learn,
@@ -29,7 +28,8 @@ from infoknife.paper.applications.fair_text import (
     train,
 )
 from infoknife.paper.applications.fair_text.model import encoded, erase_private
-from infoknife.paper.applications.run import OnProgress, RunResult, read_state
+from infoknife.paper.applications.run import read_state
+from tests.paper.applications.runs import KilledError, comparable, killer, same
 from tests.paper.applications.tables_of_texts import write
 
 CORPUS = synthetic(rows=240)
@@ -47,10 +47,6 @@ OURS: dict[str, Any] = {
 }
 
 
-class KilledError(Exception):
-    """What a test raises in place of a kill."""
-
-
 def settings(method: str = "knife", **changes: Any) -> FairTextSettings:
     small: dict[str, Any] = {"encoder": "bag", "embedding": 8, "features": 6, "hidden": 8, "noise": 0.1}
     small |= {"word_dropout": 0.3, "steps": 12, "batch_size": 32, "every": 4, "lr": 1e-2}
@@ -66,25 +62,6 @@ def _no_audit(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(train, "_audited", audited)
     monkeypatch.setattr(train, "_leak", lambda found, rows: {"leak": found.mean, "held_out": rows})
-
-
-def killer(at: int) -> OnProgress:
-    def kill(step: int, facts: Mapping[str, float]) -> None:
-        if step == at:
-            raise KilledError
-
-    return kill
-
-
-def comparable(learned: RunResult) -> dict[str, Any]:
-    results = {name: value for name, value in learned.results.items() if name != "seconds_per_step"}
-    return results | learned.curves
-
-
-def same(left: TextClassifier, right: TextClassifier) -> bool:
-    ours, theirs = left.state_dict(), right.state_dict()
-    tensors = [name for name, value in ours.items() if isinstance(value, Tensor)]
-    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in tensors)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -21,9 +21,10 @@ from infoknife.paper.applications.ib_text import (
 )
 from infoknife.paper.applications.ib_text import train as module
 from infoknife.paper.applications.ib_text.train import BottleneckTrainer, tune
-from infoknife.paper.applications.run import Run, RunResult
+from infoknife.paper.applications.run import Run
 from tests.paper.applications.ib_text.sentences import pairs as table
 from tests.paper.applications.ib_text.sentences import write
+from tests.paper.applications.runs import comparable, same
 
 SMALL: dict[str, Any] = {"bottleneck": 4, "samples": 2, "epochs": 2, "batch_size": 8, "pooling": "mean"}
 SMALL |= {"lr": 5e-3, "head_lr": 1e-2, "weight": 1e-2, "task": "mrpc", "length": 20}
@@ -32,17 +33,6 @@ PER_EPOCH = 5  # 40 rows in batches of 8
 
 def settings(encoder: str, method: str = "knife", **changes: Any) -> BottleneckSettings:
     return BottleneckSettings(encoder=encoder, method=method, **SMALL | changes)
-
-
-def comparable(tuned: RunResult) -> dict[str, Any]:
-    """All that a run says, without its time."""
-    results = {name: value for name, value in tuned.results.items() if name != "seconds_per_epoch"}
-    return results | tuned.curves
-
-
-def same(left: Bottleneck, right: Bottleneck) -> bool:
-    ours, theirs = dict(left.named_parameters()), dict(right.named_parameters())
-    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
 def kill(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
@@ -71,34 +61,32 @@ def test_every_method_runs_and_says_what_it_found(encoder: str, pairs: PairData,
     assert results["encoder_name"] == Path(encoder).name
     assert results["relevance"] <= math.log(2)
     assert ("gap_most" in results) == (method not in {"plain", "none"})
+    assert method != "vub" or results["gap_mean"] == pytest.approx(0.0, abs=1e-4), "it has no gap to itself"
     assert "made up" in results["notes"]
     assert not tuned.model.training
     assert json.loads(json.dumps(results)) == results
 
 
-def test_it_learns(encoder: str, pairs: PairData) -> None:
+def test_it_learns(encoder: str, pairs: PairData, single: PairData) -> None:
     tuned = tune(settings(encoder, epochs=12, weight=1e-3), pairs=pairs)
     assert tuned.results["accuracy"] == 1.0
     assert max(tuned.curves["relevance"]) > 0.1
     assert tuned.results["calibration_error"] < 0.5
+    assert tune(settings(encoder, epochs=6, weight=1e-3), pairs=single).results["accuracy"] == 1.0
 
 
 def test_values_are_learned(encoder: str, values: PairData) -> None:
-    tuned = tune(settings(encoder, epochs=10, weight=1e-3, task="own", label="y", regression=True), pairs=values)
+    own: dict[str, Any] = {"task": "own", "label": "y", "regression": True, "test": True}
+    tuned = tune(settings(encoder, epochs=10, weight=1e-3, **own), pairs=values)
     assert tuned.results["spearman"] > 0.8
     assert tuned.results["score"] == (tuned.results["pearson"] + tuned.results["spearman"]) / 2
-    assert "calibration_error" not in tuned.results
-    assert "calibration_error" not in tuned.curves
+    assert "calibration_error" not in tuned.results.keys() | tuned.curves.keys()
+    assert tuned.results["test"] is None, "there is none"
     assert tuned.model.config.shift == pytest.approx(2.0)
 
 
-def test_the_variational_bound_has_no_gap_to_itself(encoder: str, pairs: PairData) -> None:
-    results = tune(settings(encoder, "vub"), pairs=pairs).results
-    assert results["gap_mean"] == pytest.approx(0.0, abs=1e-4)
-
-
-@pytest.mark.parametrize("changes", [{}, {"layers": 1, "dropout": 0.2}], ids=["whole", "upper"])
-def test_the_same_seed_is_the_same_run(encoder: str, pairs: PairData, changes: dict[str, Any]) -> None:
+def test_the_same_seed_is_the_same_run(encoder: str, pairs: PairData) -> None:
+    changes: dict[str, Any] = {"layers": 1, "dropout": 0.2}
     state = torch.get_rng_state()
     first, second = (tune(settings(encoder, **changes), pairs=pairs) for _ in range(2))
     assert torch.equal(state, torch.get_rng_state())
@@ -126,7 +114,8 @@ def test_a_killed_run_ends_with_the_same_numbers(
         kill(patch, at)
         with pytest.raises(KeyboardInterrupt):
             tune(one, pairs=pairs, folder=folder)
-    assert (folder / "checkpoint.pt").exists()
+    content = (folder / "checkpoint.pt").read_bytes()
+    assert not any(text.encode() in content for text in (*pairs.train.first, *(pairs.train.second or ())))
     told: list[int] = []
     resumed = tune(one, pairs=pairs, folder=folder, on_progress=lambda step, _: told.append(step))
     assert told[0] == 100 * (at // PER_EPOCH) + 20
@@ -188,35 +177,26 @@ def test_mixed_precision(encoder: str, pairs: PairData) -> None:
     assert all(math.isfinite(value) for value in half.curves["information"])
 
 
-@pytest.mark.parametrize("test", [False, True])
-def test_test_pairs_are_judged_only_if_asked(encoder: str, pairs: PairData, values: PairData, test: bool) -> None:
-    results = tune(settings(encoder, "plain", epochs=1, test=test), pairs=pairs).results
-    assert (results["test"] is not None) == test
-    if test:
-        assert set(results["test"]) == {"accuracy", "f1", "score", "calibration_error"}
-        own = settings(encoder, "plain", epochs=1, test=True, task="own", label="y", regression=True)
-        assert tune(own, pairs=values).results["test"] is None
-
-
-def test_test_pairs_change_nothing(encoder: str, pairs: PairData) -> None:
+def test_test_pairs_are_judged_only_if_asked_and_change_nothing(encoder: str, pairs: PairData) -> None:
     assert pairs.test is not None
     other = dataclasses.replace(pairs, test=Pairs(pairs.test.first, pairs.test.second, 1 - pairs.test.y))
-    assert same(*(tune(settings(encoder, epochs=1, test=True), pairs=each).model for each in (pairs, other)))
+    found = [
+        tune(settings(encoder, "plain", epochs=1, test=test), pairs=each)
+        for test, each in ((False, pairs), (True, pairs), (True, other))
+    ]
+    assert found[0].results["test"] is None
+    assert set(found[1].results["test"]) == {"accuracy", "f1", "score", "calibration_error"}
+    assert found[1].results["test"]["accuracy"] == pytest.approx(1 - found[2].results["test"]["accuracy"])
+    assert same(found[0].model, found[1].model)
+    assert same(found[1].model, found[2].model)
 
 
-def test_long_texts_are_counted(encoder: str, pairs: PairData) -> None:
+@pytest.mark.parametrize(("length", "note"), [(20, "2 of 56 pairs to 20"), (500, "2 of 56 pairs to 24")])
+def test_long_texts_are_cut_to_what_the_encoder_takes(encoder: str, pairs: PairData, length: int, note: str) -> None:
     long = Pairs((*pairs.train.first[:38], "tea " * 50, "soup " * 90), pairs.train.second, pairs.train.y)
-    results = tune(
-        settings(encoder, "plain", epochs=1), pairs=dataclasses.replace(pairs, train=long, test=None)
-    ).results
-    assert results["notes"] == ["made up", "cut 2 of 56 pairs to 20 tokens"]
-
-
-def test_no_more_tokens_than_the_encoder_takes(encoder: str, pairs: PairData) -> None:
-    long = Pairs(("tea " * 50, *pairs.train.first[1:]), pairs.train.second, pairs.train.y)
-    one = settings(encoder, "plain", epochs=1, length=500)
+    one = settings(encoder, "plain", epochs=1, length=length)
     results = tune(one, pairs=dataclasses.replace(pairs, train=long, test=None)).results
-    assert results["notes"][-1] == "cut 1 of 56 pairs to 24 tokens"
+    assert results["notes"] == ["made up", f"cut {note} tokens"]
 
 
 def test_upper_layers_alone_move(encoder: str, pairs: PairData) -> None:
@@ -238,14 +218,16 @@ def test_states_that_are_computed_once_change_nothing(
 
 
 @pytest.mark.parametrize("method", ["knife", "plain"])
-def test_the_model_is_left_and_can_be_loaded(encoder: str, pairs: PairData, folder: Path, method: str) -> None:
+def test_the_model_is_left_in_silence_and_can_be_loaded(
+    encoder: str, pairs: PairData, folder: Path, method: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    capfd.readouterr()
     tuned = tune(settings(encoder, method), pairs=pairs, folder=folder)
+    assert "".join(capfd.readouterr()) == ""
     model, tokenizer = load_model(folder)
     assert not model.training
-    assert pairs.validation.second is not None
-    given = tokenizer(
-        list(pairs.validation.first), list(pairs.validation.second), padding=True, truncation=True, return_tensors="pt"
-    )
+    both = list(pairs.validation.first), list(pairs.validation.second or ())
+    given = tokenizer(*both, padding=True, truncation=True, return_tensors="pt")
     with torch.no_grad():
         logits = model(**given).logits
         torch.testing.assert_close(logits, tuned.model(**given).logits)
@@ -256,44 +238,30 @@ def test_the_model_is_left_and_can_be_loaded(encoder: str, pairs: PairData, fold
     assert not (folder / "checkpoint.pt").exists()
 
 
-def test_nothing_is_printed(encoder: str, pairs: PairData, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    capfd.readouterr()
-    tune(settings(encoder, epochs=1), pairs=pairs, folder=folder)
-    assert "".join(capfd.readouterr()) == ""
-
-
-def test_facts_come_with_the_epochs(encoder: str, pairs: PairData) -> None:
+@pytest.mark.parametrize(("least", "epochs"), [(10, 2), (11, 3)])
+def test_facts_come_with_the_epochs_and_few_pairs_are_seen_in_more_of_them(
+    encoder: str, pairs: PairData, least: int, epochs: int
+) -> None:
     told: list[tuple[int, Mapping[str, float]]] = []
-    tuned = tune(settings(encoder), pairs=pairs, on_progress=lambda step, facts: told.append((step, facts)))
-    assert [step for step, _ in told] == [20 * i for i in range(1, 11)]
+    tuned = tune(settings(encoder, least_steps=least), pairs=pairs, on_progress=lambda *facts: told.append(facts))
+    assert tuned.results["epochs"] == epochs
+    steps = [step for step, _ in told]
+    assert (len(steps), steps[-1]) == (PER_EPOCH * epochs, 200), "hundredths of the two epochs that were asked for"
+    assert epochs == 3 or steps == [20 * i for i in range(1, 11)]
     looks = [facts for _, facts in told if facts]
     assert [facts["score"] for facts in looks] == tuned.curves["score"]
     assert {"epoch", "loss", "information", "information_vub", "relevance"} <= looks[0].keys()
 
 
-@pytest.mark.parametrize(("least", "epochs"), [(10, 2), (11, 3)])
-def test_few_pairs_are_seen_in_more_epochs(encoder: str, pairs: PairData, least: int, epochs: int) -> None:
-    told: list[int] = []
-    tuned = tune(
-        settings(encoder, "plain", least_steps=least), pairs=pairs, on_progress=lambda step, _: told.append(step)
-    )
-    assert tuned.results["epochs"] == epochs
-    assert (len(told), told[-1]) == (PER_EPOCH * epochs, 200), "hundredths of the two epochs that were asked for"
-
-
-def test_data_are_loaded_and_cut(tmp_path: Path) -> None:
-    path = write(tmp_path / "mrpc.csv", table())
-    assert len(data_of(BottleneckSettings(task="mrpc"), path).train) == 8
+def test_a_table_is_loaded_and_cut_and_goes_all_the_way(encoder: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "mrpc.csv", table(sizes={"train": 16, "dev": 6, "test": 6}))
+    assert len(data_of(BottleneckSettings(task="mrpc"), path).train) == 16
     cut = data_of(BottleneckSettings(task="mrpc", train_size=4, seed=3), path)
     assert len(cut.train) == 4
-    assert "cut train to 4 of 8 rows, seed 3" in cut.notes
+    assert "cut train to 4 of 16 rows, seed 3" in cut.notes
     own = data_of(BottleneckSettings(task="own", label="label", first="sentence2", second=None, regression=True), path)
     assert own.regression
     assert own.train.second is None
-
-
-def test_a_table_goes_all_the_way(encoder: str, tmp_path: Path) -> None:
-    path = write(tmp_path / "mrpc.csv", table(sizes={"train": 16, "dev": 6, "test": 6}))
     tuned = tune(settings(encoder, epochs=1, test=True), data=path)
     assert 0 <= tuned.results["accuracy"] <= 1
     assert tuned.results["test"] is not None
@@ -306,7 +274,8 @@ def test_without_a_term_there_is_the_same_network_and_noise(encoder: str, pairs:
     first, second = (tune(settings(encoder, method, weight=0.0), pairs=pairs) for method in ("none", "vub"))
     assert first.curves["loss"] == second.curves["loss"]
     assert first.curves["information_vub"] == second.curves["information_vub"]
-    assert same(first.model, second.model)
+    both = zip(first.model.parameters(), second.model.parameters(), strict=True)
+    assert all(torch.equal(mine, theirs) for mine, theirs in both)
 
 
 def test_no_pair_both_chooses_and_judges(encoder: str, pairs: PairData) -> None:
@@ -322,21 +291,6 @@ def test_no_pair_both_chooses_and_judges(encoder: str, pairs: PairData) -> None:
     assert set(run.judge(run.rules[0])) == {"accuracy", "f1", "score", "calibration_error"}
     with pytest.raises(ValueError, match="selection_size"):
         BottleneckTrainer(settings(encoder, "plain", epochs=1), without).judge(run.rules[0])
-
-
-def test_single_texts_are_learned(encoder: str, single: PairData) -> None:
-    assert tune(settings(encoder, epochs=6, weight=1e-3), pairs=single).results["accuracy"] == 1.0
-
-
-def test_a_folder_of_other_settings_is_refused(encoder: str, pairs: PairData, folder: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        kill(patch, 6)
-        with pytest.raises(KeyboardInterrupt):
-            tune(settings(encoder), pairs=pairs, folder=folder)
-    with pytest.raises(ValueError, match="holds a checkpoint of other settings; choose another folder, or remove it"):
-        tune(settings(encoder, seed=1), pairs=pairs, folder=folder)
-    content = (folder / "checkpoint.pt").read_bytes()
-    assert not any(text.encode() in content for text in (*pairs.train.first, *(pairs.train.second or ())))
 
 
 def test_a_run_that_has_stopped_early_is_told_so_after_a_kill(
