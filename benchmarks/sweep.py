@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from infoknife.paper.engine import Store, read_records, run
+from infoknife.paper.engine.runner import LASTING
 from infoknife.paper.experiments import select
 
 
@@ -21,12 +22,14 @@ def main(
     every: Annotated[float, typer.Option(help="Seconds between two kills.")] = 10.0,
 ) -> None:
     """Count records, and the workers that were killed meanwhile."""
+    import dask
     from dask.distributed import LocalCluster
 
     wanted = select("table1", "paper", only={"method": ["knife"]})[:trials]
     killed, over = list[int](), threading.Event()
     with (
         tempfile.TemporaryDirectory() as folder,
+        dask.config.set(LASTING),
         LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
     ):
 

@@ -1,7 +1,9 @@
 """Codes that forget a class, trained by several processes; after a rank has died all go on from the last checkpoint.
 
+    export TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1
     torchrun --standalone --nproc-per-node 2 --max-restarts 10 examples/several_processes.py
 
+The first line gives a restart a store of its own, where it does not look for ranks that are dead.
 Alone it is one process, with the same answer.
 """
 

@@ -13,6 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 import infoknife
 from infoknife import Regularizer, distributed, fit, mi
 from infoknife.distributed import average_gradients, rank, ranks
+from tests.applications_on_ranks import trained_fair_text
 from tests.densities.conformance import CASES as DENSITIES
 from tests.estimators.conformance import SMALL, VARIANTS
 
@@ -152,7 +153,7 @@ def results(every: bool) -> dict[str, Any]:
     estimators = [one for one in ESTIMATORS if every or one.name in ("knife", "mine", "infonce", "club", "adv")]
     found: dict[str, Any] = {f"density {one}": values(one) for one in densities}
     found |= {f"estimator {one}": values(one) for one in estimators}
-    found |= {"fit": fitted(), "places": places()}
+    found |= {"fit": fitted(), "places": places(), "application": trained_fair_text()}
     names = REGULARIZED if every else ("club",)
     return found | {
         f"regularizer {name}": regularized(name, STEPS if every else 20, **REGULARIZED[name]) for name in names

@@ -86,6 +86,8 @@ class RunOptions:
     ) -> tuple[Path, dict[str, Any]]:
         """Train with a bar on stderr, and return the run's folder and results; those of a run that has ended are read.
 
+        Started by torchrun, all processes share one run; the first one shows and writes, and the others end here.
+
         Args:
             settings: What is run.
             data: The digest of the data.
@@ -94,23 +96,28 @@ class RunOptions:
         import torch
         from filelock import FileLock, Timeout
 
+        from infoknife.distributed import said_by_first
         from infoknife.paper.applications.run import ended, run_folder
 
         check_device(self.device)
         folder = run_folder(self.out, settings, data)
-        before = torch.get_num_threads()
+        before, cores = torch.get_num_threads(), (os.cpu_count() or 1) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
         try:
-            with warnings.catch_warnings(record=True) as caught:
+            with warnings.catch_warnings(record=True) as caught, _all_ranks(self.device) as rank:
                 warnings.simplefilter("always", UserWarning)
-                if (results := ended(folder)) is not None:
+                results = said_by_first(None if rank else ended(folder))
+                if results is not None and not rank:
                     note(f"this run has ended; its results are in {folder}")
                     return folder, results
-                folder.mkdir(parents=True, exist_ok=True)
-                torch.set_num_threads(self.threads or os.cpu_count() or 1)
-                board = _board(folder / "tensorboard") if self.tensorboard else nullcontext(lambda step, facts: None)
-                with FileLock(folder / "lock", timeout=0), _bar(settings) as show, board as write:
-                    where = {"folder": folder, "device": self.device}
-                    result = function(**where, on_progress=lambda *facts: (show(*facts), write(*facts)))
+                torch.set_num_threads(self.threads or max(1, cores))
+                if not rank:
+                    folder.mkdir(parents=True, exist_ok=True)
+                    board = _board(folder / "tensorboard") if self.tensorboard else nullcontext(lambda *facts: None)
+                    with FileLock(folder / "lock", timeout=0), _bar(settings) as show, board as write:
+                        where = {"folder": folder, "device": self.device}
+                        result = function(**where, on_progress=lambda *facts: (show(*facts), write(*facts)))
+                elif results is None:
+                    function(folder=folder, device=self.device)
         except KeyboardInterrupt:
             note("stopped; the same command goes on from the last checkpoint")
             raise typer.Exit(130) from None
@@ -122,6 +129,8 @@ class RunOptions:
             raise ValueError(str(error)) from None
         finally:
             torch.set_num_threads(before)
+        if rank:
+            raise typer.Exit
         for warning in caught:
             if "set aside" in str(warning.message):
                 note(str(warning.message))
@@ -153,6 +162,24 @@ def _value(text: str) -> Any:
         return WORDS[text.lower()] if text.lower() in WORDS else ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return text
+
+
+@contextmanager
+def _all_ranks(device: str) -> Iterator[int]:
+    """Join the processes that torchrun has started, if it has, and yield which of them this is."""
+    import torch
+    import torch.distributed as dist
+
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield 0
+        return
+    if device == "cuda":
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+    try:
+        yield dist.get_rank()
+    finally:
+        dist.destroy_process_group()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from infoknife import Regularizer
+from infoknife import Regularizer, distributed
 from infoknife._version import __version__
 from infoknife.atomic import written_whole
 from infoknife.paper.applications.settings import RunSettings, hashed
@@ -63,6 +63,9 @@ class RunResult(NamedTuple):
 class Run(ABC):
     """A run of an application on its way: a subclass says what is learned, how that is judged, and what is kept.
 
+    Where ``torch.distributed`` is initialised, all ranks draw the same batches, each learns from its part of the rows,
+    and gradients are averaged. All evaluate; the first one alone writes, and is the only one that finishes.
+
     Attributes:
         MODULES: Names of the attributes with a ``state_dict`` that a checkpoint has; those that are None have none.
         STATE: Names of the plain ones, beside those that all runs have.
@@ -98,7 +101,7 @@ class Run(ABC):
         device: str,
         rules: tuple[SelectionRule, ...] = (),
     ) -> None:
-        self.identity, self._arguments = settings.identity(data), settings.arguments()
+        self.identity, self._arguments, self.seed = settings.identity(data), settings.arguments(), settings.seed
         self.device = torch.device(device)
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.steps, self.every = steps, every
@@ -162,28 +165,37 @@ class Run(ABC):
                 same result.
             on_progress: Called after every step; after an evaluation with what was found.
 
+        Results are those of the first rank; the others have none.
+
         Raises:
             FloatingPointError: The loss is not finite.
             ValueError: The folder holds another run's checkpoint.
         """
         self.train(folder, on_progress)
         self.curves = {name: curve for name, curve in self.curves.items() if all(map(math.isfinite, curve))}
-        results = self.finish()
-        if folder is not None:
-            self.save_model(folder)
-            leave(folder, self.identity, self._arguments, results, self.curves)
-            (folder / CHECKPOINT).unlink(missing_ok=True)
+        if distributed.rank():
+            self.restore()
+            return RunResult(self.judged(), {}, self.curves)
+        with distributed.alone():
+            results = self.finish()
+            if folder is not None:
+                self.save_model(folder)
+                leave(folder, self.identity, self._arguments, results, self.curves)
+                (folder / CHECKPOINT).unlink(missing_ok=True)
         return RunResult(self.judged(), results, self.curves)
 
     def train(self, folder: Path | None = None, on_progress: OnProgress | None = None) -> None:
         """Take all steps that are left, from the checkpoint in the folder if there is one; see ``run``."""
+        distributed.agree("what is run", self.identity)
         self.resume(folder)
+        self._own_noise()
         while self.step < self.steps:
             self.advance()
             facts: Facts = {}
             if self.step % self.every == 0 or self.step == self.steps:
                 facts = self._evaluated()
                 self.save(folder)
+                self._own_noise()
             if on_progress is not None:
                 on_progress(self.step, facts)
 
@@ -192,9 +204,10 @@ class Run(ABC):
         begin = time.perf_counter()
         self.model.train()
         loss = self.loss()
-        if not math.isfinite(value := loss.item()):
-            raise FloatingPointError(f"the loss of step {self.step + 1} is {value}; a smaller lr may help")
         loss.backward()
+        learning = (parameter for group in self.optimizer.param_groups for parameter in group["params"])
+        if not math.isfinite(value := distributed.average_gradients(learning, loss.detach()).item()):
+            raise FloatingPointError(f"the loss of step {self.step + 1} is {value}; a smaller lr may help")
         self.step += 1
         self.update()
         self.seconds += time.perf_counter() - begin
@@ -217,8 +230,8 @@ class Run(ABC):
         self.judged().eval()
 
     def save(self, folder: Path | None) -> None:
-        """Write all that moves."""
-        if folder is not None:
+        """Write all that moves, on the first rank."""
+        if folder is not None and not distributed.rank():
             modules = {name: module.state_dict() for name, module in self._modules().items()}
             plain = {name: getattr(self, name) for name in self._names()}
             about = {"format": FORMAT, "version": __version__, "identity": self.identity}
@@ -235,7 +248,8 @@ class Run(ABC):
         if path is None or state is None:
             return
         if (version := (state.get("format"), state.get("version"))) != (FORMAT, __version__):
-            warnings.warn(_set_aside(path, str(version[1] or "unknown")), UserWarning, stacklevel=3)
+            if not distributed.rank():
+                warnings.warn(_set_aside(path, str(version[1] or "unknown")), UserWarning, stacklevel=3)
             return
         for what in ("application", "settings", "data"):
             if state["identity"][what] != self.identity[what]:
@@ -249,7 +263,10 @@ class Run(ABC):
 
     def _evaluated(self) -> Facts:
         """Evaluate the model, and keep it where it is the best so far."""
-        facts = self.evaluate()
+        distributed.synchronize(self.model)  # the statistics of BatchNorm
+        with distributed.alone():
+            facts: Facts = self.evaluate()
+        facts = distributed.said_by_first(facts)
         for name, curve in self.curves.items():
             curve.append(float({"step": self.step, **facts}.get(name, math.nan)))
         for rule in self.rules:
@@ -265,8 +282,23 @@ class Run(ABC):
     def _modules(self) -> dict[str, Any]:
         return {name: module for name in self.MODULES if (module := getattr(self, name)) is not None}
 
+    def _own_noise(self) -> None:
+        """Let every rank but the first draw other noise, which the step decides, so that a restart draws it again."""
+        if rank := distributed.rank():
+            torch.manual_seed(self.seed + (rank << 32) + self.step)
+
     def _names(self) -> tuple[str, ...]:
         return ("step", "stopped", "seconds", "curves", "kept_models", *self.STATE)
+
+
+def own_part(rows: Tensor) -> Tensor:
+    """Return this rank's part of the rows (N, ...) of a batch that all ranks have drawn alike.
+
+    Examples:
+        >>> own_part(torch.arange(3))
+        tensor([0, 1, 2])
+    """
+    return rows.tensor_split(distributed.ranks())[distributed.rank()]
 
 
 def run_page(title: str, settings: Mapping[str, Any], results: Mapping[str, Any], curves: Mapping[str, Any]) -> str:

@@ -28,6 +28,7 @@ ATTEMPTS = 4  # of a trial whose workers are killed: perhaps it is what kills th
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 TIMEOUT = 8  # seconds in which a scheduler answers
 VERSIONS = {"infoknife": __version__, "torch": torch.__version__.split("+")[0], "numpy": numpy.__version__}
+LASTING = {"distributed.deploy.lost-worker-timeout": "1h"}  # a worker killed again as it starts is kept
 
 
 class Workers(NamedTuple):
@@ -164,6 +165,7 @@ def _processes(jobs: int) -> Iterator[Workers]:
 def _cluster(scheduler: str | None, jobs: int) -> Iterator[Workers]:
     """A Dask cluster: its workers are given twice as many trials as they have cores at any time."""
     try:
+        import dask
         from dask.distributed import Client, KilledWorker
     except ModuleNotFoundError:
         raise ModuleNotFoundError("the backend dask needs Dask: pip install 'infoknife[dask]'") from None
@@ -172,7 +174,7 @@ def _cluster(scheduler: str | None, jobs: int) -> Iterator[Workers]:
         client = Client(**here) if scheduler is None else Client(scheduler, timeout=TIMEOUT)
     except (OSError, ValueError) as error:
         raise ConnectionError(f"no Dask scheduler answers at {scheduler} within {TIMEOUT} s") from error
-    with client:
+    with dask.config.set(LASTING), client:
         room = lambda: max(1, 2 * sum(client.ncores().values()))  # noqa: E731
         try:
             yield Workers(client.get_executor(), room, (KilledWorker,))

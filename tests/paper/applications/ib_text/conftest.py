@@ -18,7 +18,11 @@ ROWS = 40
 @pytest.fixture(scope="session")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The folder of a BERT of width 16 with three layers, and its tokenizer."""
-    folder = str(tmp_path_factory.mktemp("tiny-bert"))
+    return tiny_encoder(str(tmp_path_factory.mktemp("tiny-bert")))
+
+
+def tiny_encoder(folder: str) -> str:
+    """Write it."""
     sizes: dict[str, Any] = {
         "hidden_size": 16,
         "num_hidden_layers": 3,
@@ -36,6 +40,11 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def pairs() -> PairData:
     """Pairs whose class is the mood of the second text; three splits."""
+    return tiny_pairs()
+
+
+def tiny_pairs() -> PairData:
+    """Make them."""
     train, validation, test = (_pairs(n, start) for start, n in enumerate((ROWS, 16, 12)))
     return PairData("moods", train, validation, test, MOODS, ("accuracy", "f1"), ("made up",))
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from typing_extensions import override
 
+from infoknife import distributed
 from infoknife.paper.applications.domain_adaptation.data import Domain, Images
 from infoknife.paper.applications.domain_adaptation.methods import Disentangled, domain_term
 from infoknife.paper.applications.domain_adaptation.model import (
@@ -28,6 +29,7 @@ from infoknife.paper.applications.run import (
     Run,
     RunResult,
     SelectionRule,
+    own_part,
     read_model,
     seeded,
     write_state,
@@ -102,7 +104,6 @@ class AdaptationTrainer(Run):
         groups = [{"params": list(self.model.parameters())}, *self.method.parameter_groups(settings.lr)]
         self.optimizer = torch.optim.Adam(groups, lr=settings.lr, betas=BETAS, fused=True)
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
-        self.domain = torch.arange(2, device=self.device).repeat_interleave(settings.batch_size)
         self.class_loss = math.log(len(source.classes))  # of one who knows nothing
         self.before = self._features()
 
@@ -111,13 +112,14 @@ class AdaptationTrainer(Run):
         images, y = self._batch()
         model = self.adapter
         z = model.features(images)  # both domains in one batch share the statistics of BatchNorm
-        loss = cross_entropy(model.head(z[: len(y)]), y)
-        self.class_loss += SMOOTHING * (loss.item() - self.class_loss)
+        loss = cross_entropy(model.head(z[: len(y)]), y) * (share := distributed.share(len(y), self.device))
+        domain = torch.arange(2, device=self.device).repeat_interleave(len(y))
+        self.class_loss += SMOOTHING * (distributed.batch_mean(loss.detach()[None]).item() - self.class_loss)
         z_domain = None
         if self.method.needs_domain_features:
             z_domain = model.domain_features(images)
-            loss = loss + cross_entropy(model.domain_head(z_domain), self.domain)
-        term: Tensor = self.method(z, z_domain, self.domain, self.learned)
+            loss = loss + cross_entropy(model.domain_head(z_domain), domain) * share
+        term: Tensor = self.method(z, z_domain, domain, self.learned)
         return loss + term
 
     @property
@@ -174,12 +176,12 @@ class AdaptationTrainer(Run):
         write_state(folder / "model.pt", {**size, "model": self.model.state_dict()})
 
     def _batch(self) -> tuple[Tensor, Tensor]:
-        """Return images of both domains (2 batch_size, 3, H, W), and the labels of the source's."""
+        """Return images of both domains, as many of each, (2 N, 3, H, W), and the labels of the source's."""
         (x, y), (others, _) = self._drawn(self.source.train), self._drawn(self.target.train)
         return torch.cat([x, others]).to(self.device), y.to(self.device)
 
     def _drawn(self, images: Images) -> Images:
-        rows = torch.randint(len(images.y), (self.settings.batch_size,), generator=self.generator)
+        rows = own_part(torch.randint(len(images.y), (self.settings.batch_size,), generator=self.generator))
         return Images(images.x[rows], images.y[rows])
 
     def _features(self) -> dict[str, list[float]]:

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from typing_extensions import override
 
-from infoknife import Audit, Regularizer, annealed, audit, mi
+from infoknife import Audit, Regularizer, annealed, audit, distributed, mi
 from infoknife.atomic import written_whole
 from infoknife.paper.applications.fair_text.data import Corpus, Texts, load_corpus, synthetic
 from infoknife.paper.applications.fair_text.model import TextClassifier, encoded, erase_private
@@ -25,6 +25,7 @@ from infoknife.paper.applications.run import (
     RunResult,
     SelectionRule,
     evaluating,
+    own_part,
     read_model,
     seeded,
     write_state,
@@ -161,7 +162,7 @@ class FairTextTrainer(Run):
         rows = self._batch()
         texts, model = self.rows["train"][rows], self.classifier
         z = model.noisy(texts)
-        loss = cross_entropy(model.head(z), self.y[rows])
+        loss = cross_entropy(model.head(z), self.y[rows]) * distributed.share(len(rows), self.device)
         if self.regularizer is None:
             return loss
         if self.settings.clean:
@@ -259,12 +260,12 @@ class FairTextTrainer(Run):
         return self.classifier.encoder.read(part.texts).to(self.device)
 
     def _batch(self) -> Tensor:
-        """Return numbers of training texts: all of them in random order, then again."""
+        """Return this rank's numbers of training texts: all of them in random order, then again."""
         size = min(self.settings.batch_size, len(self.y))
         if len(self.order) < size:
             self.order = torch.randperm(len(self.y), generator=self.generator)
         rows, self.order = self.order[:size], self.order[size:]
-        return rows.to(self.device)
+        return own_part(rows).to(self.device)
 
 
 @torch.no_grad()

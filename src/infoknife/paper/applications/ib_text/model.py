@@ -17,6 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
 from transformers.utils.generic import ModelOutput
 
+from infoknife import distributed
 from infoknife.paper.applications.ib_text.data import Pairs
 from infoknife.paper.applications.ib_text.methods import Compression
 from infoknife.paper.applications.pretrained import encoder_of, located
@@ -406,13 +407,14 @@ class Bottleneck(PreTrainedModel):
         return float(self.config.weight * part)
 
     def _task_loss(self, logits: Tensor, labels: Tensor | None) -> Tensor | None:
-        """The mean over samples, of logits (S, N, C)."""
+        """The mean over samples, of logits (S, N, C); in training what it counts in the mean over all ranks."""
         if labels is None:
             return None
+        share = distributed.share(len(labels), labels.device) if self.training else 1.0
         if self.regression:
             targets = (labels.to(logits.dtype) - self.config.shift) / self.config.scale
-            return mse_loss(logits.squeeze(-1), targets.expand(len(logits), -1))
-        return cross_entropy(logits.flatten(0, 1), labels.repeat(len(logits)))
+            return mse_loss(logits.squeeze(-1), targets.expand(len(logits), -1)) * share
+        return cross_entropy(logits.flatten(0, 1), labels.repeat(len(logits))) * share
 
     def _in_units(self, logits: Tensor) -> Tensor:
         return logits * self.config.scale + self.config.shift if self.regression else logits

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from infoknife import mi
+from infoknife import distributed, mi
 from infoknife.paper.applications.ib_text.data import GLUE, PairData, load_pairs
 from infoknife.paper.applications.ib_text.metrics import draw_plane, plane, predict, score
 from infoknife.paper.applications.ib_text.model import Bottleneck, TokenRows, batches, read, remembered, splits
 from infoknife.paper.applications.ib_text.settings import BottleneckSettings
 from infoknife.paper.applications.pretrained import quiet, tokenizer_of
-from infoknife.paper.applications.run import Facts, OnProgress, Run, RunResult, SelectionRule, seeded
+from infoknife.paper.applications.run import Facts, OnProgress, Run, RunResult, SelectionRule, own_part, seeded
 
 MODEL, PICTURE = "model", "plane.png"
 
@@ -108,13 +108,14 @@ class BottleneckTrainer(Run):
         train = self.rows["train"]
         if not self.waiting:
             self.waiting = list(batches(train.lengths, self.settings.batch_size, self.generator))
-        rows = self.waiting.pop()
+        rows = own_part(self.waiting.pop())
         half = self.settings.precision == "bfloat16"
         with torch.autocast(self.device.type, dtype=torch.bfloat16) if half else nullcontext():
             out = self.model(**train.batch(rows, self.device), labels=train.y[rows].to(self.device))
-        self.losses.append(out.loss.item())
+        self.losses.append(distributed.batch_mean(out.loss.detach()[None]).item())
         if out.mean is not None:
-            self.known.append(torch.cat([out.mean, out.log_variance], -1).detach().float().cpu())
+            posterior = torch.cat([out.mean, out.log_variance], -1).detach().float()
+            self.known.append(distributed.all_rows(posterior)[0].cpu())
         if out.information is not None:
             bound = self.vub(self.known[-1][:, : self.settings.bottleneck], self.known[-1]).item()
             self.gaps.append(out.information.item() - bound)
