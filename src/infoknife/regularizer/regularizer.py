@@ -437,8 +437,9 @@ def _check_own(optimizer: Optimizer, estimator: nn.Module, lr: float | None) -> 
 def _limit(at_most: float | None, at_least: float | None, maximize: bool, weight: Weight) -> Limit | None:
     if at_most is None and at_least is None:
         return None
-    if (at_most is not None and at_least is not None) or maximize:
-        raise ValueError(f"at_most is {at_most}, at_least {at_least}, maximize {maximize}; use two regularizers")
+    if maximize or (at_most is not None and at_least is not None):
+        name = "maximize is True" if maximize else f"at_least is {at_least}"
+        raise ValueError(f"{name} besides a limit; expected one direction. Use two regularizers")
     if callable(weight) or weight == 0:
         raise ValueError("weight is a schedule or 0 besides a limit; expected a positive number, the first multiplier")
     return Limit(at_most, 1, weight) if at_most is not None else Limit(at_least, -1, weight)
