@@ -11,18 +11,18 @@ R = 0.8  # how much of y's variance x explains
 
 
 def best(weight: float) -> float:
-    """Give what the least of h(Y | Z) + weight * I(Z; X) keeps of a Gaussian x, in nats (Chechik et al., JMLR 2005)."""
+    """Return the I(Z; X), in nats, that minimises h(Y | Z) + weight * I(Z; X) (Chechik et al., JMLR 2005)."""
     return max(0.0, math.log((1 / weight - 1) * R / (1 - R)) / 2)
 
 
 def kept(weight: Tensor, log_var: Tensor) -> float:
-    """Give I(Z; X) for z = weight x + noise in closed form: half the logarithm of det(I + W W' / variance)."""
+    """Return I(Z; X) for z = weight x + noise in closed form: half the logarithm of det(I + W W' / variance)."""
     scaled = weight / (log_var / 2).exp()[:, None]
     return float(torch.logdet(torch.eye(len(weight)) + scaled @ scaled.T)) / 2
 
 
 def train(weight: float, steps: int = 200) -> dict[str, float]:
-    """Train with weight * I(Z; X); give what is kept in closed form, its estimate, and the best."""
+    """Train with weight * I(Z; X); return I(Z; X) in closed form, its estimate, and the best possible value."""
     torch.manual_seed(0)
     mean, decoder = nn.Linear(4, 2), nn.Linear(2, 1)
     log_var, log_error = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(()))
@@ -48,7 +48,7 @@ def train(weight: float, steps: int = 200) -> dict[str, float]:
 
 
 def main() -> dict[float, dict[str, float]]:
-    """Trade what is kept of x for what is told about y."""
+    """Trade information about x for information about y."""
     results = {weight: train(weight) for weight in (0.1, 0.5)}
     for weight, r in results.items():
         print(f"weight {weight}: I(Z; X) = {r['kept']:.2f} nats, {r['estimate']:.2f} estimated, {r['best']:.2f} best")

@@ -1,4 +1,4 @@
-"""Lower h(z): how little can a noisy code hold, if a label must still be read from it?"""
+"""Lower h(z): how little can a noisy code hold while a label can still be read from it?"""
 
 import math
 
@@ -12,7 +12,7 @@ FLOOR = math.log(2 * math.pi * math.e * NOISE**2)  # nats: the entropy of the no
 
 
 def held(codes: Tensor) -> float:
-    """Give I(Z; X) = h(Z) - h(noise) without any estimator: Z is a mixture of noise around the codes (N, 2)."""
+    """Return I(Z; X) = h(Z) - h(noise) without any estimator: Z is a mixture of noise around the codes (N, 2)."""
     z = codes[:1000] + NOISE * torch.randn(1000, 2)
     square = (torch.cdist(z, codes) / NOISE).square()  # (1000, N)
     log_prob = torch.logsumexp(-square / 2, 1) - math.log(2 * math.pi * NOISE**2 * len(codes))  # (1000,)
@@ -20,14 +20,14 @@ def held(codes: Tensor) -> float:
 
 
 def train(weight: float, steps: int = 500) -> dict[str, float]:
-    """Train with weight * h(z); tell how often the label is read right, and how much the code holds."""
+    """Train with weight * h(z); return the label's accuracy, and how much the code holds."""
     torch.manual_seed(0)
     encoder, head = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 2)), nn.Linear(2, 2)
     regularizer = Regularizer(KNIFE(dim=2, components=16), weight=weight, lr=1e-2, inner_steps=4, seed=0)
     optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=1e-2)
     for _ in range(steps):
         x = torch.randn(256, 8)
-        z = encoder(x) + NOISE * torch.randn(256, 2)  # noise is the floor of h(z); a bare code would fall for ever
+        z = encoder(x) + NOISE * torch.randn(256, 2)  # noise is the floor of h(z), which would fall for ever without it
         loss = nn.functional.cross_entropy(head(z), (x[:, 0] > 0).long())
         if weight:
             regularizer.step(z)  # the estimator follows the codes
@@ -44,7 +44,7 @@ def train(weight: float, steps: int = 500) -> dict[str, float]:
 
 
 def main() -> dict[str, dict[str, float]]:
-    """Train with and without the entropy."""
+    """Train with and without the entropy in the loss."""
     results = {"without": train(0.0), "with": train(0.1)}
     for name, r in results.items():
         print(f"{name} h(z): the code holds {r['held']:.2f} nats about x, the label is right in {r['right']:.0%}")

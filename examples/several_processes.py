@@ -1,10 +1,10 @@
-"""Codes that forget a class, trained by several processes; after a rank has died all go on from the last checkpoint.
+"""Codes that forget a class, trained by several processes; if a rank dies, all resume from the last checkpoint.
 
     export TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1
     torchrun --standalone --nproc-per-node 2 --max-restarts 10 examples/several_processes.py
 
-The first line gives a restart a store of its own, where it does not look for ranks that are dead.
-Alone it is one process, with the same answer.
+The first line gives each restart a store of its own, so that it does not look for dead ranks.
+Without torchrun the program is a single process, with the same answer.
 """
 
 import argparse
@@ -22,24 +22,24 @@ from torch.nn.parallel import DistributedDataParallel
 
 from infoknife import Regularizer, distributed, mi
 
-ROWS = 512  # of a batch, on all ranks together
+ROWS = 512  # per batch, over all ranks
 
 
 class Classifier(nn.Module):
-    """Two noisy numbers for four, and what they say of a label."""
+    """Four numbers in, a noisy code of two out, and the logits of a label."""
 
     def __init__(self) -> None:
         super().__init__()
         self.encoder, self.head = nn.Linear(4, 2), nn.Linear(2, 2)
 
     def forward(self, x: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """Give codes (N, 2) and the logits of the label (N, 2)."""
+        """Return codes (N, 2) and the logits of the label (N, 2)."""
         z = self.encoder(x) + 0.3 * noise
         return z, self.head(z)
 
 
 def batch(step: int) -> tuple[Tensor, ...]:
-    """Draw this rank's part of a batch: x, noise, label and secret. The step alone decides what it is."""
+    """Draw this rank's part of a batch: x, noise, label and secret. It depends on the step only."""
     generator = torch.Generator().manual_seed(step)
     y, s = torch.randint(2, (2, ROWS), generator=generator)
     x, noise = (torch.randn(ROWS, d, generator=generator) for d in (4, 2))
@@ -48,7 +48,7 @@ def batch(step: int) -> tuple[Tensor, ...]:
 
 
 def train(steps: int, checkpoint: Path | None = None, every: int = 20) -> dict[str, Any]:
-    """Train, with a checkpoint every few steps that the first rank writes and all read; give the running estimate."""
+    """Train, with checkpoints that the first rank writes and all ranks read; return the estimate and the weight."""
     torch.manual_seed(0)
     model: Any = Classifier()
     regularizer = Regularizer(mi("knife", 2, y_classes=2, components=8), at_most=0.05, warn=False, seed=0)
@@ -77,7 +77,7 @@ def train(steps: int, checkpoint: Path | None = None, every: int = 20) -> dict[s
 
 
 def main(arguments: Sequence[str] = ()) -> dict[str, Any]:
-    """Train on as many ranks as there are, and say what the codes tell."""
+    """Train on all ranks there are, and print what the codes reveal."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--checkpoint", type=Path)

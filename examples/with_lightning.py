@@ -1,4 +1,4 @@
-"""Codes that tell little about a secret, trained by Lightning; it needs the extra infoknife[lightning]."""
+"""Codes that reveal little about a secret, trained by Lightning; needs the extra infoknife[lightning]."""
 
 import logging
 import warnings
@@ -15,7 +15,7 @@ from infoknife.integrations.lightning import RegularizedModule, RegularizerCallb
 
 
 class Fair(RegularizedModule):
-    """Two numbers with noise for four; the task needs the last three, and the secret is in the first."""
+    """A noisy code of two numbers for four; the task needs the last three, and the secret is in the first."""
 
     def __init__(self, weight: float) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class Fair(RegularizedModule):
         self.regularizer = Regularizer(estimator, lr=1e-2, weight=weight, warn=False, seed=0)  # the callback warns
 
     def training_step(self, batch: list[Tensor]) -> Tensor:
-        """Give the loss of the task with the regularizer's term."""
+        """Return the loss of the task plus the regularizer's term."""
         x, s = batch
         z = self.encoder(x)
         z = z + 0.2 * torch.randn_like(z)
@@ -33,12 +33,12 @@ class Fair(RegularizedModule):
         return task + self.regularized(z, s)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Give an optimiser for everything but the estimator."""
+        """Return an optimiser for everything except the estimator."""
         return torch.optim.Adam(self.outer_parameters(), lr=1e-2)
 
 
 def main() -> None:
-    """Train without and with the term, and say what the codes tell."""
+    """Train without and with the term, and print what the codes reveal."""
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning")
     silent = ("logger", "enable_progress_bar", "enable_model_summary", "enable_checkpointing")

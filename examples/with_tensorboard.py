@@ -1,4 +1,4 @@
-"""A code that does not collapse, with its estimator in TensorBoard; it needs the extra infoknife[tensorboard]."""
+"""A code that does not collapse, with its estimator in TensorBoard; needs the extra infoknife[tensorboard]."""
 
 from tempfile import TemporaryDirectory
 
@@ -12,7 +12,7 @@ from infoknife.integrations.tensorboard import RegularizerWriter
 
 
 def train(writer: SummaryWriter, steps: int = 300) -> None:
-    """Raise h(z) of codes in the unit square; the most there is is 0."""
+    """Raise h(z) of codes in the unit square; the maximum is 0."""
     encoder = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 2), nn.Sigmoid())
     regularizer = Regularizer(KNIFE(2, components=16), lr=1e-2, maximize=True, warn=False, seed=0)
     regularizer.initialize(encoder(torch.randn(1000, 4)).detach())
@@ -29,7 +29,7 @@ def train(writer: SummaryWriter, steps: int = 300) -> None:
 
 
 def main() -> None:
-    """Train, and read back what TensorBoard would draw."""
+    """Train, and read back what TensorBoard would plot."""
     torch.manual_seed(0)
     with TemporaryDirectory() as folder:
         with SummaryWriter(folder) as writer:

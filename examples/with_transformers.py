@@ -1,4 +1,4 @@
-"""Codes of texts that tell little about who wrote, by the Trainer of Hugging Face: extra infoknife[transformers]."""
+"""Codes of texts that reveal little about the writer, by Hugging Face's Trainer; needs infoknife[transformers]."""
 
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,21 +13,21 @@ from infoknife.integrations.transformers import RegularizedTrainer
 
 
 class Classifier(nn.Module):
-    """The mean of the words' vectors with noise for a code, and a line that parts it."""
+    """A code, which is the mean of the words' vectors plus noise, and a linear classifier of it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.encoder, self.head = nn.EmbeddingBag(12, 2), nn.Linear(2, 2)
 
     def forward(self, input_ids: Tensor, labels: Tensor) -> dict[str, Tensor]:
-        """Give loss and code, as a Trainer likes them."""
+        """Return loss and code in the form that a Trainer expects."""
         z = self.encoder(input_ids)  # (N, 2)
         z = z + 0.2 * torch.randn_like(z)
         return {"loss": cross_entropy(self.head(z), labels), "z": z}
 
 
 def texts(n: int) -> list[dict[str, Tensor]]:
-    """Six words each: 0 to 4 are of one topic, 5 to 9 of another, and 10 and 11 are favourites of a writer."""
+    """Draw texts of six words: 0 to 4 belong to one topic, 5 to 9 to another, and 10 and 11 each mark a writer."""
     topic, writer = torch.randint(2, (n, 1)), torch.randint(2, (n, 1))
     ids = torch.cat([torch.randint(5, (n, 4)) + 5 * topic, 10 + writer.expand(n, 2)], 1)
     return [{"input_ids": i, "labels": t, "writer": w} for i, t, w in zip(ids, topic[:, 0], writer[:, 0], strict=True)]
@@ -47,7 +47,7 @@ def trained(weight: float, folder: str) -> RegularizedTrainer:
 
 
 def main() -> None:
-    """Train without and with the term, and say what the codes tell."""
+    """Train without and with the term, and print what the codes reveal."""
     for weight in (0.0, 1.0):
         with TemporaryDirectory() as folder:
             trainer = trained(weight, folder)
