@@ -13,7 +13,6 @@ from infoknife.measure import Estimate, mutual_information
 from infoknife.measure.crossfit import Measured
 from infoknife.measure.interval import (
     CORRECTION_ERROR,
-    OTHER_WAY,
     MeasurementWarning,
     answer,
     correction_share,
@@ -103,8 +102,13 @@ def informed(**facts: Any) -> Estimate:
 def test_densities_whose_size_was_chosen_miss_as_much_as_they_learn_by_chance() -> None:
     fixed, flexible = informed(), informed(flexible=1.0)
     assert flexible.value == pytest.approx(fixed.value + 0.1)
-    assert fixed.misfit == (0, 0)
-    assert flexible.misfit == pytest.approx((OTHER_WAY * 0.1, 0.1))
+    assert fixed.misfit == pytest.approx((0.05, 0))
+    assert flexible.misfit == pytest.approx((0.1, 0.1))
+
+
+def test_the_lower_end_is_where_held_out_rows_are() -> None:
+    one = replace(informed(flexible=1.0), stderr=0.0)
+    assert one.interval(0.9545)[0] == pytest.approx(one.value - 0.2, abs=1e-4)
 
 
 def test_a_curve_that_still_rises_opens_the_upper_end() -> None:
@@ -119,13 +123,21 @@ def test_a_curve_that_rises_as_of_parameters_asks_for_half_the_gap() -> None:
     """k parameters cost k / 2n nats: 0.1, 0.05 and 0.025 at 100, 200 and 400 rows, and a gap of 0.05."""
     one = informed(gap=(0.05, 0), curve=(0.9, 0.95, 0.975))
     assert one.diagnostics.correction == pytest.approx(0.025)
-    assert one.misfit == pytest.approx((0, 0), abs=1e-6)
+
+
+def test_what_is_missing_falls_at_least_as_with_bounded_slopes() -> None:
+    """Each doubling brings the part 2^(-2 / (2 + d)) of the one before; what is missing is the sum of all to come."""
+    one = informed(gap=(0, 0), curve=(0.5, 0.5, 0.6))
+    rest = sum((0.1 + 0.01) * 2 ** (-k / 2) for k in range(1, 200))  # two columns; 0.01 is the noise of the step
+    assert one.diagnostics.correction == pytest.approx(0.1 - 0.02)
+    assert one.diagnostics.doubts is not None
+    assert one.diagnostics.doubts.learning == pytest.approx((rest - 0.08) / 2)
 
 
 def test_neighbours_that_see_more_open_the_upper_end_alone() -> None:
     plain = informed()
     more, less = (informed(neighbours=plain.value + by) for by in (0.3, -0.3))
-    assert more.misfit == pytest.approx((0, 0.3), abs=1e-6)
+    assert more.misfit == pytest.approx((0.05, 0.3), abs=1e-6)
     assert less.interval() == pytest.approx(plain.interval())
     assert more.diagnostics.neighbours == pytest.approx(plain.value + 0.3)
 
@@ -140,6 +152,23 @@ def test_an_end_is_open_where_the_rows_do_not_say() -> None:
     assert "95 % interval" in estimate._repr_html_()
     assert "at least" in estimate._repr_html_()
     assert estimate.as_dict()["interval"][1] == "inf"
+
+
+@pytest.mark.parametrize(("columns", "method"), [(9, "mixture"), (2, "selected")])
+def test_an_end_is_open_in_many_columns_and_for_a_part_of_them(columns: int, method: str) -> None:
+    terms = torch.stack([torch.full((40,), 1.0), torch.zeros(40)]).double()
+    table = read_table({"x": np.random.default_rng(0).normal(size=(40, columns))}, main="x")
+    one = measured(gap=(0, 0))._replace(terms=terms, shares={method: 1.0})
+    with pytest.warns(MeasurementWarning, match="at least 0.9"):
+        estimate = answer(one, {}, INFORMATION, "nats", table, share=1.0)
+    assert estimate.interval()[1] == math.inf
+
+
+def test_no_interval_ends_above_what_an_information_can_be() -> None:
+    terms = torch.stack([torch.full((40,), 0.6), torch.zeros(40)]).double()
+    one = measured(gap=(0, 0), neighbours=9.0)._replace(terms=terms)
+    estimate = answer(one, {}, INFORMATION, "nats", X, share=1.0, limit=math.log(2))
+    assert estimate.interval()[1] == pytest.approx(math.log(2), abs=0.03)
 
 
 def test_entropies_are_high_where_they_are_off() -> None:

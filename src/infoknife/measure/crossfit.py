@@ -11,7 +11,7 @@ from torch import Tensor
 from infoknife.distributed import alone
 from infoknife.measure.candidates.base import Candidate, Fitted
 from infoknife.measure.candidates.neighbours import Neighbours
-from infoknife.measure.question import Question, Sample, View
+from infoknife.measure.question import Part, Question, Sample, View
 
 Progress = Callable[[float, str], None]
 
@@ -103,6 +103,46 @@ class Screened(NamedTuple):
         """The difference of the terms (N,)."""
         full, reduced = self.terms(samples)
         return full - reduced
+
+
+class _Reduced(NamedTuple):
+    """The second term of a question by itself: what is likely without the condition need not be so by the way.
+
+    Attributes:
+        question: What is asked about the columns of the second term.
+        columns: These columns.
+        candidate: What is fitted to them; ``None`` where the first term's density has to do.
+        fitted: It, fitted to training rows.
+    """
+
+    question: Question
+    columns: Part
+    candidate: Candidate | None
+    fitted: Fitted | None = None
+
+    @classmethod
+    def of(cls, tried: Tried, question: Question) -> Self:
+        """Of a candidate and what it is asked."""
+        if not question.has_reduced_density:
+            return cls(question, Part(), None)
+        return cls(
+            question.of_reduced(), question.target | (question.reduced or Part()), tried.candidate.alone(question)
+        )
+
+    def fit(self, data: Sample, generator: torch.Generator) -> Self:
+        """Fit it to training rows; what the first fit searches for, others take over."""
+        if self.candidate is None:
+            return self
+        fitted = self.candidate.fit(data.narrowed(self.columns), self.question, generator)
+        return self._replace(candidate=self.candidate.with_fixed_hyperparameters(fitted), fitted=fitted)
+
+    def terms(self, full: Fitted, data: Sample) -> Tensor:
+        """Both terms of the whole fit, and the second by itself: (3, N)."""
+        terms = full.terms(data)
+        if self.fitted is None:
+            return torch.cat([terms, terms[1:]])
+        alone = self.fitted.terms(data.narrowed(self.columns))[:1]
+        return torch.cat([terms, alone if data.shift is None else alone + data.shift])
 
 
 class Measured(NamedTuple):
@@ -307,6 +347,11 @@ def _curve(
             for one in screened.tried
         ]
         values.append(value_of(views[0].question, screened._replace(tried=again).terms(held)))
+    return _points(values)
+
+
+def _points(values: Sequence[Tensor]) -> Tensor:
+    """A learning curve from what the same rows (N,) say at every part: means, and errors of the steps, (2, parts)."""
     steps = [torch.zeros_like(values[0]), *(b - a for a, b in pairwise(values))]
     errors = [step.std() / math.sqrt(len(step)) for step in steps]
     return torch.stack([torch.stack([value.mean() for value in values]), torch.stack(errors)]).cpu()
@@ -340,7 +385,8 @@ def measure(
         ``None`` if every candidate gives an absurd value.
     """
     candidates, sample = [one.fixed() for one in screened.tried], views[0].sample
-    held = torch.zeros(len(candidates), 2, len(sample)).to(sample.continuous)
+    reduced = [_Reduced.of(one, views[one.view].question) for one in candidates]
+    held = torch.zeros(len(candidates), 3, len(sample)).to(sample.continuous)
     seen: list[tuple[Tensor, Tensor]] = []
     parameters, flexible = 0, [0.0] * len(candidates)
     parts = sample.parts(count, generator)
@@ -351,12 +397,16 @@ def measure(
         for i, (v, candidate, _) in enumerate(candidates):
             progress((k + i / len(candidates)) / count, f"fold {k + 1} of {count}: {candidate.name}")
             rows, question, _ = views[v]
-            one = candidate.fit(rows.rows(rest), question, generator)
-            held[i][:, out] = one.terms(rows.rows(out))
-            learned.append(one.terms(rows.rows(rest)))
+            training, unseen = rows.rows(rest), rows.rows(out)
+            one = candidate.fit(training, question, generator)
+            reduced[i] = reduced[i].fit(training, generator)
+            held[i][:, out] = reduced[i].terms(one, unseen)
+            learned.append(reduced[i].terms(one, training))
             parameters, flexible[i] = max(parameters, one.parameters), float(one.is_flexible)
         seen.append((rest, torch.stack(learned)))
     progress(1.0, "done")
+    is_difference = views[0].question.reduced is not None
+    held, seen = _nested(held, seen, parts, [is_difference and one.candidate.is_density for one in candidates])
     kept = _plausible(held, seen, limit, views[0].question)
     if not kept:
         return None
@@ -382,17 +432,45 @@ def measure(
         curve=screened.curve,
         neighbours=_neighbours(views, parts, generator),
     )
-    return measured if named else _or_neighbours(measured, views[0].question)
+    return measured if named else _or_neighbours(measured, views[0], generator)
 
 
-def _or_neighbours(measured: Measured, question: Question) -> Measured:
+def _nested(
+    held: Tensor, seen: list[tuple[Tensor, Tensor]], parts: Sequence[Tensor], are_densities: Sequence[bool]
+) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+    """Terms (C, 2, N) in which either density can do what the other can, from those of `_Reduced.terms` (C, 3, N).
+
+    The second is the best average of a candidate's own and the one that was fitted by itself, so that no information is
+    invented; the first the best average with the second, so that a condition that tells nothing does no harm. The
+    weights of a fold come from the rows of all others.
+    """
+    terms, trained = held[:, :2].clone(), [(rows, learned[:, :2].clone()) for rows, learned in seen]
+
+    def nested(both: Tensor, alone: Tensor, either: Tensor) -> Tensor:
+        second = stacked(both[1:], alone)
+        return torch.stack([stacked(torch.stack([both[0], second]), either), second])
+
+    for k, out in enumerate(parts):
+        others = torch.cat([part for j, part in enumerate(parts) if j != k])
+        for i in (i for i, is_density in enumerate(are_densities) if is_density):
+            some = _some(held[i][:, others])
+            alone = weights(some[1:])
+            either = weights(torch.stack([some[0], stacked(some[1:], alone)]))
+            terms[i, :, out] = nested(held[i][:, out], alone, either)
+            trained[k][1][i] = nested(seen[k][1][i], alone, either)
+    return terms, trained
+
+
+def _or_neighbours(measured: Measured, view: View, generator: torch.Generator) -> Measured:
     """What nearest neighbours say of an information, if that is surely more than the corrected value.
 
-    Both are low where they are off: densities smooth what is fine, neighbours what is strong or in many columns.
+    Both are low where they are off: densities smooth what is fine, neighbours what is strong or in many columns. Given
+    a third variable neighbours may be too high, and only widen the interval.
     """
+    question = view.question
     found, correction = measured.neighbours, (1 + measured.flexible) / 2 * (measured.gap[0] - measured.gap[1])
     if (
-        question.reduced is None
+        not question.is_plain_information
         or found is None
         or not _exceeds(found, value_of(question, measured.terms) + correction)
     ):
@@ -404,7 +482,19 @@ def _or_neighbours(measured: Measured, question: Question) -> Measured:
         means=terms.mean(1).unsqueeze(0),
         shares={Neighbours.name: 1.0},
         parameters=0,
+        curve=_curve_of_neighbours(view, generator),
     )
+
+
+def _curve_of_neighbours(view: View, generator: torch.Generator) -> Tensor | None:
+    """The learning curve of nearest neighbours, at the rows of its smallest part."""
+    sample, question, _ = view
+    order = torch.randperm(len(sample), generator=generator)
+    some = sample.rows(order[: len(sample) // CURVE[0]])
+    if len(some) < MIN_CURVE_ROWS:
+        return None
+    nested = [sample.rows(order[: len(sample) // part]) for part in CURVE]
+    return _points([value_of(question, Neighbours().fit(rows, question, generator).terms(some)) for rows in nested])
 
 
 def _neighbours(views: Sequence[View], parts: Sequence[Tensor], generator: torch.Generator) -> Tensor | None:

@@ -8,17 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from infoknife.measure.candidates.selected import Selected
 from infoknife.measure.crossfit import Measured, is_absurd
 from infoknife.measure.estimate import Bound, Candidate, ColumnKind, Diagnostics, Doubts, Estimate, Unit
 from infoknife.measure.question import Question, View
 from infoknife.measure.table import Column, Table
 
 CORRECTION_ERROR = 0.1  # of the correction for what is learned by chance: how well it is known
-OTHER_WAY = 1 / 2  # of what a correction for what densities miss leaves open, that it may be too large
-Z_SCORE = 2.0  # standard errors by which a learning curve must rise
-RATES = 0.5, 0.7  # parts of a step of the learning curve that the next one may bring: n^-1 and n^-1/2
+Z_SCORE = 2.0  # standard errors by which a learning curve must rise, and of a bound that is surely not passed
 OPEN, OPEN_SHARE = 0.2, 0.5  # misfit in nats, and as a part of the value, from which on the upper end is open
-MAX_COLUMNS = 32  # beyond which neither neighbours nor the learning curve show what densities miss
+MAX_COLUMNS = 8  # beyond which neither neighbours nor the learning curve show what densities miss
 MAX_GAP = 0.3  # nats between training and held-out rows that ask for more rows
 MIN_ROWS_PER_COLUMN = 5  # below which nothing of many columns can be learned
 MAX_LAG = 200  # rows apart that may still be alike
@@ -79,7 +78,8 @@ def answer(
     pointwise, gap, means = (signs @ measured.terms).cpu(), float(signs @ measured.gap), measured.means @ signs
     is_information = question.reduced is not None
     learned, missed = share * gap / 2, share * measured.flexible * gap / 2
-    further, learning = _learning(measured.curve, learned + missed) if is_information else (0.0, 0.0)
+    smooth = len(question.columns.continuous)
+    further, learning = _learning(measured.curve, learned + missed, smooth) if is_information else (0.0, 0.0)
     correction = learned + missed + further
     sampling = math.sqrt(_squared_error(pointwise.numpy(), table.groups) + len(pointwise) ** -2)
     folds = math.sqrt(float(means.var() / len(means))) if len(means) > 1 else 0.0
@@ -93,8 +93,11 @@ def answer(
     beyond = 0.0 if neighbours is None else max(0.0, sign * (neighbours - value))
     doubts = Doubts(sampling, folds, CORRECTION_ERROR * abs(learned), abs(missed + further), learning, beyond)
     biased = math.hypot(doubts.missed, doubts.learning, doubts.neighbours)
-    words = _open_end(question, value, stderr, gap, biased, len(rows)) if is_information else ""
-    misfit = (OTHER_WAY * doubts.missed, math.inf if words else biased) if is_information else (biased, 0.0)
+    surely = max(0.0, correction) / Z_SCORE  # the lower end is where held-out rows are without a correction
+    words = _open_end(measured, table, value, stderr, gap, biased) if is_information else ""
+    above = min(math.inf if words else biased, max(0.0, limit - value) / Z_SCORE)
+    words = words if math.isinf(above) else ""
+    misfit = (surely, above) if is_information else (biased, 0.0)
     messages = [*_messages(question, gap, stderr, len(rows)), *filter(None, [words])]
     for words in messages:
         warnings.warn(words, MeasurementWarning, stacklevel=5)
@@ -147,26 +150,29 @@ def correction_share(view: View) -> float:
     return 0.0 if view.question.reduced is None or is_unique else 1.0
 
 
-def _learning(curve: Tensor | None, correction: float) -> tuple[float, float]:
-    r"""What a learning curve asks for beyond a correction, and what it leaves open, in nats.
+def _learning(curve: Tensor | None, correction: float, smooth: int) -> tuple[float, float]:
+    r"""What a learning curve asks for beyond a correction, and how much more it leaves open, in nats.
 
     What is missing from n rows falls like $n^{-\beta}$, so that each doubling brings the part $\rho = 2^{-\beta}$ of
-    what the one before has brought, and what is missing is $\rho / (1 - \rho)$ of the last step.
+    what the one before has brought, and what is missing is $\rho / (1 - \rho)$ of the last step. In d
+    continuous columns $\beta$ is at least $2 / (2 + d)$ for densities with bounded slopes.
     """
     if curve is None:
         return 0.0, 0.0
-    (first, second, third), (_, _, noise) = curve.tolist()
-    step, before = third - second, second - first
+    (_, second, third), (_, _, noise) = curve.tolist()
+    slowest = 2 ** (-2 / (2 + smooth))
+    step = third - second
     further = max(0.0, step - Z_SCORE * noise - max(correction, 0.0))
-    rate = min(max(step / before if before > 0 else 1.0, RATES[0]), RATES[1])
-    return further, max(0.0, step * rate / (1 - rate) - max(correction, 0.0) - further) / 2
+    most = (step + noise) * slowest / (1 - slowest)
+    return further, max(0.0, most - max(correction, 0.0) - further) / Z_SCORE
 
 
-def _open_end(question: Question, value: float, stderr: float, gap: float, biased: float, rows: int) -> str:
+def _open_end(measured: Measured, table: Table, value: float, stderr: float, gap: float, biased: float) -> str:
     """Say it where the rows do not show how much larger an information is."""
-    columns = len(question.columns.singles)
+    rows, columns = table.measured_rows, len(table.columns)
     unknown = biased > max(OPEN_SHARE * value, OPEN) or columns > MAX_COLUMNS or gap > max(MAX_GAP, 8 * stderr)
-    if not unknown or value < 3 * stderr:
+    is_part = any(name.startswith(Selected.name) for name in measured.shares)
+    if not (unknown or is_part) or value < 3 * stderr:
         return ""
     return (
         f"at least {value - 2 * stderr:.3g} nats: {rows:,} rows are too few for {columns} columns to say how much more"

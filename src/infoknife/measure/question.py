@@ -67,6 +67,32 @@ class Question(NamedTuple):
         return self.target | self.condition
 
     @property
+    def is_information(self) -> bool:
+        """Whether it is the information of two variables, perhaps given a third."""
+        return (
+            self.reduced is not None
+            and not self.apart
+            and bool(self.target)
+            and len(self.condition.singles) > len(self.reduced.singles)
+        )
+
+    @property
+    def has_reduced_density(self) -> bool:
+        """Whether the second term is a density of continuous columns that can be fitted by itself."""
+        return self.reduced is not None and not self.apart and bool(self.target.continuous)
+
+    def of_reduced(self) -> "Question":
+        r"""What is asked about a sample of the columns t and r alone, where the first term is $\log q(t \mid r)$."""
+        reduced = self.reduced or Part()
+        columns = self.target | reduced
+
+        def place(part: Part) -> Part:
+            places = (tuple(map(all_.index, some)) for all_, some in zip(columns, part, strict=True))
+            return Part(*places)
+
+        return Question(self.quantity, place(self.target), place(reduced), Part())
+
+    @property
     def is_plain_information(self) -> bool:
         """Whether it is the information of two variables, nothing given."""
         return bool(self.target) and bool(self.condition) and self.reduced == Part()

@@ -49,6 +49,23 @@ def test_labels_are_as_in_ross() -> None:
     assert told(sample(x, codes=label), question) == pytest.approx(np.mean(values), abs=1e-9)
 
 
+def test_information_given_a_third_variable() -> None:
+    """Of normal numbers, half the logarithm of 1 / (1 - partial correlation^2), here log(2) / 2."""
+    x, z, noise = np.random.default_rng(0).normal(size=(3, 3000))
+    rows = sample(x + z, x + z + noise, z)
+    question = Question("conditional mutual information", Part((1,)), Part((0, 2)), Part((2,)))
+    assert told(rows, question) == pytest.approx(math.log(2) / 2, abs=0.06)
+
+
+def test_information_given_labels_is_the_mean_of_that_in_each() -> None:
+    rng = np.random.default_rng(0)
+    label = rng.integers(2, size=2000)
+    x = rng.normal(size=2000)
+    y = x * label + rng.normal(size=2000)  # log(2) / 2 where the label is 1, nothing where it is 0
+    question = Question("conditional mutual information", Part((1,)), Part((0,), (0,)), Part((), (0,)))
+    assert told(sample(x, y, codes=label), question) == pytest.approx(math.log(2) / 4, abs=0.05)
+
+
 def test_jumps_are_seen() -> None:
     rng = np.random.default_rng(0)
     x = 4 * rng.random(3000)

@@ -50,6 +50,13 @@ class Candidate(ABC):
     is_density: ClassVar[bool] = True  # of all columns, so that its likelihood can be compared with that of others
     sees_order: ClassVar[bool] = True  # whether numbers in their order can tell it more than counted ones
 
+    def alone(self, question: Question) -> "Candidate | None":
+        """What fits the second term by itself, where the candidate's own is a by-product that could invent information.
+
+        None where errors of the first term are likely to be those of the second as well, and cancel.
+        """
+        return None
+
     @property
     def sees_rotation(self) -> bool:
         """Whether other linear combinations of columns can tell it more: where it takes columns one by one."""

@@ -205,6 +205,11 @@ class GaussianKernel(Candidate):
         self.name, self.coordinates, self.prior = name, coordinates, prior
         self.together, self.is_shrunk = together, is_shrunk
 
+    def alone(self, question: Question) -> Candidate | None:
+        """A mixture: what is Gaussian given the condition need not be so without it, but for columns made normal."""
+        is_rigid = self.coordinates is standard or bool(question.reduced)
+        return MixtureCandidate(self.name, self.coordinates) if is_rigid else None
+
     def supports(self, data: Sample, question: Question) -> bool:
         """Combinations need discrete columns, coordinates continuous ones, and shrinking few rows."""
         d, several = data.continuous.shape[1], bool(data.levels)
@@ -253,6 +258,10 @@ class StudentKernel(Candidate):
     def __init__(self, name: str, ranked: bool, degrees: tuple[float, ...] = DEGREES) -> None:
         self.name, self.ranked, self.degrees = name, ranked, degrees
 
+    def alone(self, question: Question) -> Candidate | None:
+        """A mixture, as for a Gaussian."""
+        return GaussianKernel(self.name, normal if self.ranked else standard).alone(question)
+
     def supports(self, data: Sample, question: Question) -> bool:
         """It needs continuous columns; in one dimension ranks leave nothing to learn."""
         return data.continuous.shape[1] > (1 if self.ranked else 0)
@@ -299,6 +308,10 @@ class MixtureCandidate(Candidate):
 
     def __init__(self, name: str, coordinates: Coordinates, kernels: int | None = None) -> None:
         self.name, self.coordinates, self.kernels = name, coordinates, kernels
+
+    def alone(self, question: Question) -> Candidate | None:
+        """A mixture of fewer columns, given a third variable."""
+        return MixtureCandidate(self.name, self.coordinates) if question.reduced else None
 
     def supports(self, data: Sample, question: Question) -> bool:
         """A mixture needs a continuous column."""

@@ -33,10 +33,10 @@ class Neighbours(Candidate):
     is_density = False
 
     def supports(self, data: Sample, question: Question) -> bool:
-        """The information of two variables or the entropy of continuous columns, of few columns."""
+        """An information or the entropy of continuous columns, of few columns."""
         few = bool(question.columns.continuous) and len(question.columns.singles) <= MAX_COLUMNS
         is_entropy = question.reduced is None and not question.condition and not question.target.discrete
-        return few and (question.is_plain_information or is_entropy) and len(data) >= MIN_ROWS
+        return few and (question.is_information or is_entropy) and len(data) >= MIN_ROWS
 
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Keep the training rows, in trees."""
@@ -49,7 +49,8 @@ class _NeighboursFitted(Fitted):
     def __init__(self, data: Sample, question: Question) -> None:
         super().__init__(question, 0)
         self.coordinates, self.rows = normal(question, data.continuous), len(data)
-        self.parts = [part for part in (question.columns, question.condition, question.target) if part]
+        sides = (question.columns, question.condition, question.target | (question.reduced or Part()), question.reduced)
+        self.parts = [part for part in sides if part]
         self.trees = [cKDTree(points) for points in self._points(data)]
 
     def _terms(self, data: Sample) -> Tensor:
@@ -67,16 +68,21 @@ class _NeighboursFitted(Fitted):
         return torch.stack([full, torch.zeros_like(full)])
 
     def _ratio(self, points: list[Floats], radius: Floats, alike: NDArray[np.int64], own: NDArray[np.bool_]) -> Floats:
-        r"""$\psi(k) + \psi(N) - \psi(n_x + 1) - \psi(n_y + 1)$, n rows of one side nearer than the k-th neighbour."""
+        r"""$\psi(k) - \psi(n_{cr} + 1) - \psi(n_{tr} + 1) + \psi(n_r + 1)$, n rows nearer than the k-th neighbour.
+
+        Without r all rows are near (Kraskov et al., 2004; with it Frenzel and Pompe, 2007).
+        """
         tied = (radius == 0) & (alike > 0)  # atoms: all rows at the same place are neighbours (Gao et al.)
         near = np.where(tied, 0.0, np.nextafter(radius, 0))
+        skipped = 0 if tied.any() else 1  # rows that are near in all columns are k, but for atoms
         within = [
             tree.query_ball_point(rows, near, p=np.inf, return_length=True) - own
-            for tree, rows in zip(self.trees[0 if tied.any() else 1 :], points[0 if tied.any() else 1 :], strict=True)
+            for tree, rows in zip(self.trees[skipped:], points[skipped:], strict=True)
         ]
         k = np.where(tied, within[0], alike) if tied.any() else alike
-        total = digamma(self.rows + 1 - own) - sum(digamma(np.maximum(n, 0) + 1) for n in within[-2:])
-        return np.where(alike > 0, digamma(np.maximum(k, 1)) + total, 0.0)
+        c, t, *r = (digamma(np.maximum(n, 0) + 1) for n in within[1 - skipped :])
+        known = r[0] if r else digamma(self.rows + 1 - own)
+        return np.where(alike > 0, digamma(np.maximum(k, 1)) + known - c - t, 0.0)
 
     def _log_prob(self, radius: Floats, alike: NDArray[np.int64]) -> Floats:
         r"""$\psi(k) - \psi(N) - d \log 2\epsilon$, with $\epsilon$ the distance of the k-th neighbour."""
