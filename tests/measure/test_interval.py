@@ -154,14 +154,28 @@ def test_an_end_is_open_where_the_rows_do_not_say() -> None:
     assert estimate.as_dict()["interval"][1] == "inf"
 
 
-@pytest.mark.parametrize(("columns", "method"), [(9, "mixture"), (2, "selected")])
-def test_an_end_is_open_in_many_columns_and_for_a_part_of_them(columns: int, method: str) -> None:
-    terms = torch.stack([torch.full((40,), 1.0), torch.zeros(40)]).double()
+@pytest.mark.parametrize(
+    ("columns", "method", "value", "words"),
+    [
+        (9, "mixture", 1.0, "at least 0.9"),
+        (2, "selected", 1.0, "at least 0.9"),
+        (9, "mixture", 0.0, "nothing was found"),
+    ],
+)
+def test_an_end_is_open_in_many_columns_and_for_a_part_of_them(
+    columns: int, method: str, value: float, words: str
+) -> None:
+    terms = torch.stack([torch.full((40,), value), torch.zeros(40)]).double()
     table = read_table({"x": np.random.default_rng(0).normal(size=(40, columns))}, main="x")
     one = measured(gap=(0, 0))._replace(terms=terms, shares={method: 1.0})
-    with pytest.warns(MeasurementWarning, match="at least 0.9"):
+    with pytest.warns(MeasurementWarning, match=words):
         estimate = answer(one, {}, INFORMATION, "nats", table, share=1.0)
     assert estimate.interval()[1] == math.inf
+
+
+def test_the_interval_reaches_down_to_densities_that_neighbours_have_beaten() -> None:
+    one = answer(measured(gap=(0, 0))._replace(beaten=-1.0), {}, INFORMATION, "nats", X, share=1.0)
+    assert one.misfit[0] == pytest.approx((one.value + 1) / 2)
 
 
 def test_no_interval_ends_above_what_an_information_can_be() -> None:

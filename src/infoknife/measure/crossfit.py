@@ -160,6 +160,7 @@ class Measured(NamedTuple):
         curve: Means of what is asked for at the parts of the rows of ``CURVE``, and the standard error of each step
             from one to the next: (2, parts); ``None`` from too few rows.
         neighbours: What nearest neighbours say of every row (N,), ``None`` where they cannot.
+        beaten: What densities say where neighbours have taken their place, otherwise infinite.
     """
 
     terms: Tensor
@@ -172,6 +173,7 @@ class Measured(NamedTuple):
     tail: float
     curve: Tensor | None = None
     neighbours: Tensor | None = None
+    beaten: float = math.inf
 
     @classmethod
     def average(cls, runs: Sequence[Self]) -> Self:
@@ -193,6 +195,7 @@ class Measured(NamedTuple):
             tail=sum(run.tail for run in runs) / len(runs),
             curve=mean([run.curve for run in runs]),
             neighbours=mean([run.neighbours for run in runs]),
+            beaten=min(run.beaten for run in runs),
         )
 
 
@@ -469,11 +472,8 @@ def _or_neighbours(measured: Measured, view: View, generator: torch.Generator) -
     """
     question = view.question
     found, correction = measured.neighbours, (1 + measured.flexible) / 2 * (measured.gap[0] - measured.gap[1])
-    if (
-        not question.is_plain_information
-        or found is None
-        or not _exceeds(found, value_of(question, measured.terms) + correction)
-    ):
+    before = value_of(question, measured.terms) + correction
+    if not question.is_plain_information or found is None or not _exceeds(found, before):
         return measured
     terms = torch.stack([found, torch.zeros_like(found)])
     return measured._replace(
@@ -483,6 +483,7 @@ def _or_neighbours(measured: Measured, view: View, generator: torch.Generator) -
         shares={Neighbours.name: 1.0},
         parameters=0,
         curve=_curve_of_neighbours(view, generator),
+        beaten=float(before.mean()),
     )
 
 

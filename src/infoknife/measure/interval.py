@@ -93,7 +93,8 @@ def answer(
     beyond = 0.0 if neighbours is None else max(0.0, sign * (neighbours - value))
     doubts = Doubts(sampling, folds, CORRECTION_ERROR * abs(learned), abs(missed + further), learning, beyond)
     biased = math.hypot(doubts.missed, doubts.learning, doubts.neighbours)
-    surely = max(0.0, correction) / Z_SCORE  # the lower end is where held-out rows are without a correction
+    # the lower end is where held-out rows are without a correction, or densities that neighbours have beaten
+    surely = max(0.0, correction, value - measured.beaten) / Z_SCORE
     words = _open_end(measured, table, value, stderr, gap, biased) if is_information else ""
     above = min(math.inf if words else biased, max(0.0, limit - value) / Z_SCORE)
     words = words if math.isinf(above) else ""
@@ -170,13 +171,13 @@ def _learning(curve: Tensor | None, correction: float, smooth: int) -> tuple[flo
 def _open_end(measured: Measured, table: Table, value: float, stderr: float, gap: float, biased: float) -> str:
     """Say it where the rows do not show how much larger an information is."""
     rows, columns = table.measured_rows, len(table.columns)
-    unknown = biased > max(OPEN_SHARE * value, OPEN) or columns > MAX_COLUMNS or gap > max(MAX_GAP, 8 * stderr)
+    unknown = biased > max(OPEN_SHARE * value, OPEN) or gap > max(MAX_GAP, 8 * stderr)
     is_part = any(name.startswith(Selected.name) for name in measured.shares)
-    if not (unknown or is_part) or value < 3 * stderr:
-        return ""
-    return (
-        f"at least {value - 2 * stderr:.3g} nats: {rows:,} rows are too few for {columns} columns to say how much more"
-    )
+    too_few = f"{rows:,} rows are too few for {columns} columns to say"
+    if value >= 3 * stderr:
+        is_open = unknown or is_part or columns > MAX_COLUMNS
+        return f"at least {value - 2 * stderr:.3g} nats: {too_few} how much more" if is_open else ""
+    return f"nothing was found, but {too_few} that there is nothing" if columns > MAX_COLUMNS else ""
 
 
 def _messages(question: Question, gap: float, stderr: float, rows: int) -> list[str]:

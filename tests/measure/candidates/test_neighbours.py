@@ -84,6 +84,14 @@ def test_rare_labels_say_nothing() -> None:
     assert told(sample(x, codes=label), question) == pytest.approx(0, abs=0.05)
 
 
+def test_labels_that_seldom_meet_invent_nothing() -> None:
+    """Three columns of ten labels on either side: nearly every row is alone in its cell."""
+    codes = torch.tensor(np.random.default_rng(0).integers(10, size=(300, 6)))
+    rows = Sample(torch.rand(300, 1, generator=torch.Generator().manual_seed(0)).double(), codes, (10,) * 6)
+    question = Question("mutual information", Part((), (3, 4, 5)), Part((0,), (0, 1, 2)), Part())
+    assert told(rows, question) < 0.05
+
+
 def test_many_columns_are_refused() -> None:
     question = Question("mutual information", Part(tuple(range(16))), Part((16,)), Part())
     assert not Neighbours().supports(sample(*np.zeros((17, 99))), question)

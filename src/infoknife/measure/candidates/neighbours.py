@@ -21,6 +21,7 @@ NEIGHBOURS = 3  # of a row: fewer have more variance, more have more bias
 MIN_ROWS, MAX_ROWS = 50, 20_000  # training rows; more only cost time
 MAX_COLUMNS = 16  # beyond which no row has near neighbours
 APART = 1e6  # between rows whose labels differ: normal coordinates are never so far apart
+HALF = 0.5  # of a row is near one whose labels no other row has, and its ratio is not above zero
 
 Floats = NDArray[np.float64]
 
@@ -82,7 +83,8 @@ class _NeighboursFitted(Fitted):
         k = np.where(tied, within[0], alike) if tied.any() else alike
         c, t, *r = (digamma(np.maximum(n, 0) + 1) for n in within[1 - skipped :])
         known = r[0] if r else digamma(self.rows + 1 - own)
-        return np.where(alike > 0, digamma(np.maximum(k, 1)) + known - c - t, 0.0)
+        ratio = digamma(np.maximum(k, HALF)) + known - c - t
+        return np.where(alike > 0, ratio, np.minimum(ratio, 0.0))
 
     def _log_prob(self, radius: Floats, alike: NDArray[np.int64]) -> Floats:
         r"""$\psi(k) - \psi(N) - d \log 2\epsilon$, with $\epsilon$ the distance of the k-th neighbour."""
