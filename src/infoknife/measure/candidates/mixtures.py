@@ -370,13 +370,14 @@ def _stepped(mixed: Mixed, u: Tensor, data: Sample, prior: float, steps: int) ->
 def cells(data: Sample) -> Tensor:
     """Which rows have which combination of discrete values: ones and zeros (combinations, N).
 
-    The most frequent combinations get a row of their own. The others share one, and those that occur once as well.
+    The most frequent combinations get a row of their own. The others share one, and so do those of which there are too
+    few rows for a mean and a variance of each continuous column.
     """
     if not data.levels:
         return torch.ones(1, len(data)).to(data.continuous)
     _, code, counts = data.discrete.unique(dim=0, return_inverse=True, return_counts=True)
-    once = int((counts == 1).sum())
-    kept = min(len(counts) - once + (once > 0), MAX_CELLS)
+    rare = int((counts <= data.continuous.shape[1] + 1).sum())
+    kept = min(len(counts) - rare + (rare > 0), MAX_CELLS)
     place = torch.empty_like(counts)
     place[counts.argsort(descending=True)] = torch.arange(len(counts)).to(counts).clamp_max(kept - 1)
     return nn.functional.one_hot(place[code], kept).T.to(data.continuous)
