@@ -19,7 +19,11 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 STEPS, BATCH = 2000, 128  # of estimators that are trained
-TITLES = {"infoknife": "infoknife", "infomeasure": "nearest neighbours (KSG, infomeasure)"}
+TITLES = {
+    "infoknife": "infoknife",
+    "infomeasure": "nearest neighbours (KSG, infomeasure)",
+    "infonce": "InfoNCE, stopped early",
+}
 
 
 def ours(effort: Any, x: Array, y: Array) -> float:
@@ -133,7 +137,7 @@ def picture(results: Path, out: Path) -> None:
 
     records = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
     most = 1.1 * max(record["truth"] for record in records)
-    figure, axes = plt.subplots(1, len(TITLES), figsize=(9, 4.2), sharex=True, sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, len(TITLES), figsize=(12, 4.2), sharex=True, sharey=True, layout="constrained")
     for axis, (method, title) in zip(axes, TITLES.items(), strict=True):
         own = [record for record in records if record["method"] == method]
         axis.plot([0, most], [0, most], color="#999999", linewidth=1)
