@@ -242,7 +242,7 @@ class PairTask(Task):
         return matrix(y, "y", dim=self.y_dim, rows=rows)
 
 
-class Law(Protocol):
+class Distribution(Protocol):
     """A distribution of rows (n, d)."""
 
     def rows(self, n: int, source: torch.Generator) -> Tensor:
@@ -252,12 +252,12 @@ class Law(Protocol):
         """Log-density (n,) of rows (n, d)."""
 
 
-class CutPair(PairTask):
+class PartitionedPair(PairTask):
     """A pair cut from one vector, of which the first columns are x."""
 
     @property
     @abstractmethod
-    def _laws(self) -> tuple[Law, Law, Law]:
+    def _laws(self) -> tuple[Distribution, Distribution, Distribution]:
         """The laws of (x, y), of x and of y."""
 
     def _draw(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
