@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from infoknife.cli import options
-from infoknife.cli.terminal import bar, print_json, require_matplotlib
+from infoknife.cli.terminal import bar, check_writable, print_json, require_matplotlib
 
 if TYPE_CHECKING:
     from infoknife.files import File, RawColumn
@@ -63,11 +63,11 @@ def audit(
     page = out if out is not None or as_json else _usual_page(file)
     if page is not None:
         require_matplotlib()
-        options.check_outputs(file, out=page)
+        check_writable("--out", page, file)
     from infoknife import leakage
-    from infoknife.cli.measuring import opened
+    from infoknife.cli.measuring import open_table
 
-    table = opened(file, sep=sep, decimal=decimal, encoding=encoding)
+    table = open_table(file, options.MeasuringOptions(sep=sep, decimal=decimal, encoding=encoding))
     arguments, identifiers = _arguments(table, private, label, features, discrete, continuous)
     with bar() as watch:
         how: dict[str, Any] = {"missing": missing.value, "folds": folds, "seed": seed, "progress": watch}

@@ -2,17 +2,17 @@
 
 import ast
 import functools
-import inspect
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from infoknife.cli.options import with_options
 from infoknife.cli.terminal import cannot_write, counter, note
 from infoknife.cli.trials import check_device
 
@@ -139,21 +139,14 @@ class RunOptions:
 
 def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options of ``RunOptions`` to a command, which takes them as ``run``."""
-    shared = inspect.signature(RunOptions).parameters
 
     @functools.wraps(command)
-    def wrapped(**given: Any) -> None:
-        run = RunOptions(**{name: given.pop(name) for name in shared})
+    def quietly(**given: Any) -> None:
         with warnings.catch_warnings():  # what a corpus warns of is among its notes
             warnings.simplefilter("ignore", UserWarning)
-            command(**given, run=run)
+            command(**given)
 
-    own = [each for name, each in inspect.signature(command).parameters.items() if name != "run"]
-    every = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *shared.values())]
-    wrapped.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
-    hints = get_type_hints(command, include_extras=True) | {each.name: each.type for each in fields(RunOptions)}
-    wrapped.__annotations__ = {each.name: hints[each.name] for each in every}
-    return wrapped
+    return with_options(RunOptions, "run")(quietly)
 
 
 def _value(text: str) -> Any:
