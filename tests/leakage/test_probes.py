@@ -10,7 +10,7 @@ from scipy.stats import norm
 from threadpoolctl import threadpool_info
 
 from infoknife.leakage import probes
-from infoknife.leakage.probes import KINDS, Held, attacks, folds, workers
+from infoknife.leakage.probes import KINDS, HeldOut, attacks, folds, workers
 from infoknife.leakage.rows import Floats, Target
 
 
@@ -33,7 +33,7 @@ def pool() -> Iterator[Executor]:
         yield found
 
 
-def attack(z: Floats, s: Target, pool: Executor, kinds: tuple[int, ...], patch: pytest.MonkeyPatch) -> list[Held]:
+def attack(z: Floats, s: Target, pool: Executor, kinds: tuple[int, ...], patch: pytest.MonkeyPatch) -> list[HeldOut]:
     patch.setattr(probes, "KINDS", tuple(KINDS[i] for i in kinds))
     return attacks(z, s, folds(s.values, 3, 0), pool, seed=0, on_progress=silent)
 
@@ -82,11 +82,11 @@ def test_probes_are_never_surer_than_their_rows_allow(pool: Executor, monkeypatc
 
 def test_many_rows_are_thinned_by_class() -> None:
     s = np.repeat([0, 1, 2], [9000, 990, 10])
-    kept = probes._some(np.arange(10_000), s, 1000, seed=0)
+    kept = probes._subsample(np.arange(10_000), s, 1000, seed=0)
     assert np.bincount(s[kept]).tolist() == [900, 99, 10]
     assert len(set(kept.tolist())) == len(kept)
-    assert probes._some(np.arange(10), s, 1000, seed=0).tolist() == list(range(10))
-    assert len(probes._some(np.arange(1000), np.linspace(0, 1, 1000), 100, seed=0)) == 100
+    assert probes._subsample(np.arange(10), s, 1000, seed=0).tolist() == list(range(10))
+    assert len(probes._subsample(np.arange(1000), np.linspace(0, 1, 1000), 100, seed=0)) == 100
 
 
 def test_more_rows_than_a_probe_learns_from_are_all_judged(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_groups_stay_together_and_a_class_that_was_not_met_is_possible(pool: Exe
     groups = np.arange(90) // 3
     for train, test in folds(s.values, 3, 0, groups):
         assert not set(groups[train]) & set(groups[test])
-    model = KINDS[0].make({"C": 1.0}, probes.Scene(90, 2, 2, 0, False)).fit(z, s.values)
+    model = KINDS[0].make({"C": 1.0}, probes.ProbeContext(90, 2, 2, 0, False)).fit(z, s.values)
     assert probes._log_probs(model, z, 3)[:, 2].max() < -20
 
 

@@ -8,7 +8,7 @@ import typer
 
 from infoknife.cli.tasks import matching
 from infoknife.cli.terminal import bar
-from infoknife.cli.trials import numbers
+from infoknife.cli.trials import parse_integers
 
 
 class Half(StrEnum):
@@ -34,7 +34,7 @@ def coverage(
     candidates("auto", effort)
     known = {case.name: case for case in judging.cases(half.value)}
     wanted = dict.fromkeys(name for part in cases.split(",") for name in matching(known, part))
-    sizes, samples = numbers("n", n) or [], numbers("seeds", seeds) or []
+    sizes, samples = parse_integers("n", n) or [], parse_integers("seeds", seeds) or []
     with bar() as on_progress:
         records = run([known[name] for name in wanted], sizes, samples, cast(Any, effort), out, on_progress)
     typer.echo(table(records))

@@ -26,13 +26,13 @@ def entropy(
     """
     options.check(file)
     from infoknife import measure
-    from infoknife.cli.measuring import arguments, chosen, open_table, print_answer, single
+    from infoknife.cli.measuring import arguments, columns_of, one_column, open_table, print_answer
 
     table = open_table(file, options)
-    known = chosen(table, "--given", options.given) if options.given is not None else ()
-    used = known if options.groups is None else (*known, single(table, "--groups", options.groups))
+    known = columns_of(table, "--given", options.given) if options.given is not None else ()
+    used = known if options.groups is None else (*known, one_column(table, "--groups", options.groups))
     rest = tuple(name for name in table.names if name not in used)
-    wanted = chosen(table, "--columns", columns) if columns is not None else rest
+    wanted = columns_of(table, "--columns", columns) if columns is not None else rest
     if not wanted:
         raise ValueError("--given names all columns; expected some that are left to measure")
     measured = arguments(table, {"x": wanted} | ({"given": known} if known else {}), options)

@@ -38,7 +38,7 @@ def open_table(path: Path, options: MeasuringOptions) -> "File":
     return file
 
 
-def chosen(file: "File", option: str, text: str) -> tuple[str, ...]:
+def columns_of(file: "File", option: str, text: str) -> tuple[str, ...]:
     """Return the columns that an option names, separated by commas.
 
     A name with a comma in it stands in double quotes, or alone. The name of an array with two axes is all its columns.
@@ -63,18 +63,18 @@ def _parts(text: str) -> list[str]:
         return [text]
 
 
-def single(file: "File", option: str, text: str) -> str:
+def one_column(file: "File", option: str, text: str) -> str:
     """Return the one column that an option names."""
-    found = chosen(file, option, text)
+    found = columns_of(file, option, text)
     if len(found) != 1:
         raise ValueError(f"{option} names {len(found)} columns; expected one")
     return found[0]
 
 
-def declared(file: "File", discrete: Iterable[str] | None, continuous: Iterable[str] | None) -> dict[str, bool]:
+def declared_kinds(file: "File", discrete: Iterable[str] | None, continuous: Iterable[str] | None) -> dict[str, bool]:
     """Return for each column that ``--discrete`` or ``--continuous`` names whether it is discrete."""
-    labels = [name for text in discrete or () for name in chosen(file, "--discrete", text)]
-    numbers = [name for text in continuous or () for name in chosen(file, "--continuous", text)]
+    labels = [name for text in discrete or () for name in columns_of(file, "--discrete", text)]
+    numbers = [name for text in continuous or () for name in columns_of(file, "--continuous", text)]
     if both := [name for name in labels if name in numbers]:
         raise ValueError(f"{', '.join(map(repr, both))}: both --discrete and --continuous; choose one")
     return dict.fromkeys(labels, True) | dict.fromkeys(numbers, False)
@@ -92,8 +92,8 @@ def read(file: "File", names: Iterable[str]) -> dict[str, Any]:
 
 def arguments(file: "File", sides: Mapping[str, Sequence[str]], options: MeasuringOptions) -> dict[str, Any]:
     """Return the arguments of a measuring function that come from a file, by the names of the columns of each side."""
-    kinds = declared(file, options.discrete, options.continuous)
-    apart = None if options.groups is None else single(file, "--groups", options.groups)
+    kinds = declared_kinds(file, options.discrete, options.continuous)
+    apart = None if options.groups is None else one_column(file, "--groups", options.groups)
     found = read(file, [*(name for names in sides.values() for name in names), *([apart] if apart else [])])
     wanted: dict[str, Any] = {side: {name: found[name] for name in names} for side, names in sides.items()}
     used = {name for names in sides.values() for name in names}
@@ -139,9 +139,9 @@ def print_answer(
         _print_table(title, estimate, test)
     note_kinds(estimate.diagnostics.columns)
     if options.plot is not None:
-        from infoknife.pictures.measure import portrait, save
+        from infoknife.pictures.measure import measurement_figure, save
 
-        save(portrait(title, estimate, _table(measured, settings).columns), options.plot)
+        save(measurement_figure(title, estimate, _table(measured, settings).columns), options.plot)
     if math.isnan(estimate.value):
         raise typer.Exit(1)
 

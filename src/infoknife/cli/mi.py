@@ -83,7 +83,7 @@ def mi(
         raise ValueError("--permutations tests independence without a condition; leave out --given")
     options.check(file, out)
     from infoknife import measure
-    from infoknife.cli.measuring import arguments, chosen, open_table, print_answer
+    from infoknife.cli.measuring import arguments, columns_of, open_table, print_answer
 
     settings = options.settings(effort or (Effort.QUICK if every_pair else Effort.STANDARD))
     table = open_table(file, options)
@@ -93,7 +93,7 @@ def mi(
         _print_answer(pairs, table, settings, permutations or 0, options, out)
         return
     texts = {"x": x, "y": y, "given": options.given}
-    sides = {side: chosen(table, f"--{side}", text) for side, text in texts.items() if text is not None}
+    sides = {side: columns_of(table, f"--{side}", text) for side, text in texts.items() if text is not None}
     measured = arguments(table, sides, options)
     test = None
     with bar() as watch, no_warnings():
@@ -128,13 +128,15 @@ def _all_pairs(
     jobs: int,
 ) -> "Pairs":
     """Measure all pairs with a bar on stderr; what cannot be measured is named there, and the others go on."""
-    from infoknife.cli.measuring import chosen, declared, read, single
+    from infoknife.cli.measuring import columns_of, declared_kinds, one_column, read
     from infoknife.measure import pairs as room
 
-    kinds = declared(file, options.discrete, options.continuous)
-    apart = single(file, "--groups", options.groups) if options.groups is not None else None
+    kinds = declared_kinds(file, options.discrete, options.continuous)
+    apart = one_column(file, "--groups", options.groups) if options.groups is not None else None
     names = (
-        tuple(name for name in file.names if name != apart) if columns is None else chosen(file, "--columns", columns)
+        tuple(name for name in file.names if name != apart)
+        if columns is None
+        else columns_of(file, "--columns", columns)
     )
     if len(names) < 2:
         raise ValueError(f"--all has {', '.join(names)} alone; expected two columns or more")
@@ -205,7 +207,7 @@ def _print_pairs(pairs: "Pairs", title: str, permutations: int) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from infoknife.pictures.measure import written
+    from infoknife.pictures.measure import three_decimals
 
     typer.echo(f"{title}, in {pairs.unit}")
     table = Table(box=None, pad_edge=False)
@@ -214,8 +216,8 @@ def _print_pairs(pairs: "Pairs", title: str, permutations: int) -> None:
     ranked = sorted((pair for pair in pairs.pairs if not math.isnan(pair.value)), key=lambda pair: -pair.value)
     for pair in ranked[:MAX_LISTED]:
         p_value = [f"{pair.p_value:.2g}"] if permutations else []
-        error = "" if math.isnan(pair.stderr) else written(pair.stderr)
-        table.add_row(*map(Text, (*pair.names, written(pair.value), error, *p_value, f"{pair.rows:,}")))
+        error = "" if math.isnan(pair.stderr) else three_decimals(pair.stderr)
+        table.add_row(*map(Text, (*pair.names, three_decimals(pair.value), error, *p_value, f"{pair.rows:,}")))
     (console if (console := Console()).is_terminal else Console(width=1 << 10)).print(table)
     if len(ranked) > MAX_LISTED:
         typer.echo(f"and {len(ranked) - MAX_LISTED:,} more, which --out and --json have")

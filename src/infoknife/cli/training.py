@@ -64,7 +64,7 @@ class RunOptions:
 
     def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Settings from options that were given and from ``--set``, where a dot is an option of the estimator."""
-        every = {**given, "batch_size": self.batch_size, "lr": self.lr, "weight": self.weight}
+        every = {**given, "seed": self.seed, "batch_size": self.batch_size, "lr": self.lr, "weight": self.weight}
         found: dict[str, Any] = {name: value for name, value in every.items() if value is not None}
         for text in self.changes or []:
             name, equals, value = text.partition("=")
@@ -87,17 +87,13 @@ class RunOptions:
         """Train with a bar on stderr, and return the run's folder and results; those of a run that has ended are read.
 
         Started by torchrun, all processes share one run; the first one shows and writes, and the others end here.
-
-        Args:
-            settings: What is run.
-            data: The digest of the data.
-            function: Takes ``folder``, ``device`` and ``on_progress``.
+        ``data`` is the digest of the data; ``function`` takes ``folder``, ``device`` and ``on_progress``.
         """
         import torch
         from filelock import FileLock, Timeout
 
         from infoknife.distributed import said_by_first
-        from infoknife.paper.applications.run import ended, run_folder
+        from infoknife.paper.applications.run import read_results, run_folder
 
         check_device(self.device)
         folder = run_folder(self.out, settings, data)
@@ -105,7 +101,7 @@ class RunOptions:
         try:
             with warnings.catch_warnings(record=True) as caught, _all_ranks(self.device) as rank:
                 warnings.simplefilter("always", UserWarning)
-                results = said_by_first(None if rank else ended(folder))
+                results = said_by_first(None if rank else read_results(folder))
                 if results is not None and not rank:
                     note(f"this run has ended; its results are in {folder}")
                     return folder, results

@@ -38,7 +38,7 @@ class Toy:
             "loss": {"value": None if self.method == "silent" else -value, "step": 3},
         }
 
-    def judge(self, rule: SelectionRule) -> dict[str, float]:
+    def test(self, rule: SelectionRule) -> dict[str, float]:
         self.tested.append((self.method, self.seed))
         return {"accuracy": self.changes["weight"] / 100}
 

@@ -98,12 +98,8 @@ def read_table(path: Path, roles: Roles) -> TextTable:
 def read_hub(repository: str, roles: Roles) -> TextTable:
     """Load a repository by its name: downloaded once, then from the cache of the library ``datasets``.
 
-    Where no column has the role split the repository's own splits take it, and those that are none of train, validation
-    and test are left out.
-
-    Args:
-        repository: Such as ``"owner/name"``, or ``"owner/name:configuration"`` where it has several.
-        roles: Which columns; those of the roles text, first and second have strings.
+    The name is ``"owner/name"``, or ``"owner/name:configuration"`` where it has several. Where no column has the role
+    split the repository's own splits take it, and those that are none of train, validation and test are left out.
     """
     found = _downloaded(repository)
     parts = {split: part for split, part in found.items() if len(found) == 1 or split.lower() in SPLITS}
@@ -147,7 +143,7 @@ class Classes(NamedTuple):
                 )
 
 
-def coded(table: TextTable, column: str, cells: list[str]) -> Classes:
+def encode_classes(table: TextTable, column: str, cells: list[str]) -> Classes:
     """Number the different values of a column, spaces around them left out: numbers by size, others by letter."""
     values = [cell.strip() for cell in cells]
     if "" in values:
@@ -196,11 +192,11 @@ def split_rows(table: TextTable, groups: Tensor, seed: int, *, tested: bool = Tr
     return rows, []
 
 
-def drawn(groups: Tensor, counts: Tensor, seed: int) -> Tensor:
+def draw_rows(groups: Tensor, counts: Tensor, seed: int) -> Tensor:
     """Draw rows at random, ascending: ``counts`` (G,) of each of ``groups`` (N,), or all of a group that has fewer.
 
     Examples:
-        >>> drawn(torch.tensor([1, 0, 1, 0, 1]), torch.tensor([2, 0]), seed=0)
+        >>> draw_rows(torch.tensor([1, 0, 1, 0, 1]), torch.tensor([2, 0]), seed=0)
         tensor([1, 3])
     """
     order = _by_group(groups, seed)

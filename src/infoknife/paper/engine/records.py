@@ -108,12 +108,12 @@ def mean_of(runs: Frame, column: str, scale: float = 1.0) -> Mean:
         >>> mean_of(pd.DataFrame({"error": [1.0, 3.0, None], "failed": [False, False, True]}), "error")
         Mean(mean=2.0, std=1.4142135623730951, runs=3, failures=1)
     """
-    values = scale * numbers(runs, column).dropna()
+    values = scale * numeric(runs, column).dropna()
     std = float(values.std()) if len(values) > 1 else None
     return Mean(float(values.mean()) if len(values) else None, std, len(runs), int(runs["failed"].sum()))
 
 
-def numbers(runs: Frame, column: str) -> Any:
+def numeric(runs: Frame, column: str) -> Any:
     """A column as numbers; what is none is missing."""
     return pd.to_numeric(runs[column] if column in runs else pd.Series(math.nan, runs.index), errors="coerce")
 

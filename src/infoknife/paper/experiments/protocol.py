@@ -83,18 +83,9 @@ def climb(
                 estimates.append(float(module(*batch)))
             yield batch
 
-    batches = with_estimate(staircase.batches(batch_size, 2 * seed + 1))
-    steps = len(staircase)
-    fit(
-        module,
-        iter(batches),
-        steps=steps,
-        lr=lr,
-        seed=seed,
-        clip=clip,
-        callbacks=[reporting(on_step)],
-        initialize=False,
-    )
+    batches = iter(with_estimate(staircase.batches(batch_size, 2 * seed + 1)))
+    how: dict[str, Any] = {"lr": lr, "seed": seed, "clip": clip, "callbacks": [reporting(on_step)]}
+    fit(module, batches, steps=len(staircase), initialize=False, **how)
     return estimates
 
 
@@ -124,6 +115,5 @@ def climbed(estimates: list[float], truths: list[float]) -> Outcome:
     step, estimate = block_means(estimates, points=400)
     each = len(estimates) / len(truths)
     truth = [truths[min(int((s - 0.5) / each), len(truths) - 1)] for s in step]
-    return Outcome(
-        {"levels": level_statistics(estimates, truths)}, {"step": step, "estimate": estimate, "truth": truth}
-    )
+    curves = {"step": step, "estimate": estimate, "truth": truth}
+    return Outcome({"levels": level_statistics(estimates, truths)}, curves)

@@ -42,12 +42,11 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Repository(NamedTuple):
-    """Where a domain is on the hub: repository, configuration, columns, and what Pillow calls its images."""
+    """Where a domain is on the hub: repository, configuration, column, and what Pillow calls its images."""
 
     path: str
     name: str | None = None
     image: str = "image"
-    label: str = "label"
     mode: str = "RGB"
 
 
@@ -177,7 +176,7 @@ def download(domain: str) -> Arrays:
 
         dtype = np.dtype((np.uint8, pixels(rows[0]).shape))  # one array from the start, and no list of images
         x = np.fromiter(map(pixels, rows), dtype, len(rows))
-        return {f"x_{name}": x, f"y_{name}": np.fromiter(rows[where.label], np.int64, len(rows))}
+        return {f"x_{name}": x, f"y_{name}": np.fromiter(rows["label"], np.int64, len(rows))}
 
     try:
         found = datasets.load_dataset(where.path, where.name)

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
+
+from typing_extensions import override
 
 from infoknife.paper.applications.run import SCHEDULES, SelectionRule
 from infoknife.paper.applications.settings import Count, Fields, NotNegative, OpenShare, Rule, RunSettings
@@ -68,7 +70,7 @@ class AdaptationSettings(RunSettings):
         every: Steps between two evaluations on validation images, and between checkpoints.
 
     Examples:
-        >>> AdaptationSettings.preset("paper", "mnist", "mnistm", "knife").steps
+        >>> AdaptationSettings.preset("paper", "knife", source="mnist", target="mnistm").steps
         25000
     """
 
@@ -101,16 +103,11 @@ class AdaptationSettings(RunSettings):
     select: str = "target-validation"
 
     @property
+    @override
     def title(self) -> str:
-        """What people call the run."""
         return f"{self.method}, {self.source} -> {self.target}, seed {self.seed}"
 
     @property
+    @override
     def progress(self) -> int:
-        """What ``on_progress`` counts to."""
         return self.steps
-
-    @classmethod
-    def preset(cls, name: str, source: str, target: str, method: str, seed: int = 0, **changes: Any) -> Self:
-        """Return the settings of a preset, ``"paper"``, ``"cpu"`` or ``"quick"``, with changes; see ``chosen``."""
-        return cls.chosen(name, method, {"source": source, "target": target, "seed": seed, **changes})

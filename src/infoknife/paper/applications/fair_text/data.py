@@ -25,8 +25,8 @@ from infoknife.paper.applications.texts import (
     SplitRows,
     TextTable,
     check_roles,
-    coded,
-    drawn,
+    draw_rows,
+    encode_classes,
     read_source,
     split_rows,
 )
@@ -155,8 +155,8 @@ def load_corpus(
     """
     seed = check_whole("seed", seed)
     table = read_source(columns.roles, data, hub)
-    label = coded(table, columns.label, table.cells["label"])
-    private = coded(table, columns.private, table.cells["private"])
+    label = encode_classes(table, columns.label, table.cells["label"])
+    private = encode_classes(table, columns.private, table.cells["private"])
     pairs = label.codes * len(private.names) + private.codes  # (N,)
     if len(pairs.unique()) == len(label.names):
         raise ValueError(
@@ -250,7 +250,7 @@ def _balanced(
                 f"{table.name}: {split} has no row with {label.described(y)} and {private.described(s)}, so it cannot "
                 f"be balanced; add such rows, drop a class, or leave out balance"
             )
-        level[split] = part[drawn(pairs[part], sizes.min().expand(count), seed)]
+        level[split] = part[draw_rows(pairs[part], sizes.min().expand(count), seed)]
         notes.append(f"balanced {split}: {int(sizes.min())} rows in each of {count} cells, of {len(part)} rows in all")
     return level, notes
 
@@ -351,13 +351,13 @@ def _channel(codes: Tensor, cells: Tensor, classes: int, flip: float, generator:
 
 
 def _text(topic: int, style: int, stems: list[str], generator: torch.Generator) -> str:
-    def drawn(start: int, end: int, n: int) -> list[int]:
+    def draw(start: int, end: int, n: int) -> list[int]:
         return torch.randint(start, end, (n,), generator=generator).tolist()
 
-    (fillers,) = drawn(SHORTEST, LONGEST + 1, 1)
+    (fillers,) = draw(SHORTEST, LONGEST + 1, 1)
     own = FILLERS + WORDS * (1 + topic)  # where the topic's stems begin
-    marked = drawn(FILLERS, FILLERS + WORDS, MARKS) + drawn(own, own + WORDS, TOPICAL)
-    words = [stems[i] + SYLLABLES[style] for i in marked] + [stems[i] for i in drawn(0, FILLERS, fillers)]
+    marked = draw(FILLERS, FILLERS + WORDS, MARKS) + draw(own, own + WORDS, TOPICAL)
+    words = [stems[i] + SYLLABLES[style] for i in marked] + [stems[i] for i in draw(0, FILLERS, fillers)]
     order = torch.randperm(len(words), generator=generator).tolist()
     return " ".join(words[i] for i in order)
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from infoknife.paper.applications.ib_text.data import TASKS, PairColumns, PairData, Pairs, load_pairs, task_key
+from infoknife.paper.applications.ib_text.data import TASKS, PairColumns, PairData, TextPairs, load_pairs, task_key
 from infoknife.paper.applications.ib_text.settings import METHODS, PRESETS, BottleneckSettings
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ __all__ = [
     "BottleneckSettings",
     "PairColumns",
     "PairData",
-    "Pairs",
+    "TextPairs",
     "data_of",
     "load_model",
     "load_pairs",

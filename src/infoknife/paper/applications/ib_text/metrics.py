@@ -147,9 +147,7 @@ def plane(model: Bottleneck, known: Tensor | None, predicted: Predictions, seed:
         seed: Of the samples of z.
     """
     if predicted.posterior is None:
-        return {
-            "relevance": _relevance(predicted.outputs, predicted.y, model)
-        }  # z is a function of x: I(Z; X) is infinite
+        return {"relevance": _relevance(predicted.outputs, predicted.y, model)}  # z = f(x), and I(Z; X) is infinite
     mean, log_variance = predicted.posterior.chunk(2, -1)
     noise = torch.randn(mean.shape, generator=torch.Generator().manual_seed(seed))
     z = mean + (0.5 * log_variance).exp() * noise

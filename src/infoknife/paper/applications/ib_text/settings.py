@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
+
+from typing_extensions import override
 
 from infoknife.paper.applications.ib_text.data import TASKS, PairColumns
 from infoknife.paper.applications.settings import Count, Fields, Natural, NotNegative, Positive, RunSettings, Share
@@ -57,7 +59,7 @@ class BottleneckSettings(RunSettings):
         ramp: Part of the training over which $\lambda$ rises in a line from zero.
 
     Examples:
-        >>> BottleneckSettings.preset("paper", "mrpc", "knife").weight
+        >>> BottleneckSettings.preset("paper", "knife", task="mrpc").weight
         1e-05
     """
 
@@ -111,22 +113,17 @@ class BottleneckSettings(RunSettings):
         self.check_own("task", PairColumns, "label")
 
     @property
+    @override
     def title(self) -> str:
-        """What people call the run."""
         rows = "" if self.train_size is None else f", {self.train_size} pairs"
         return f"{self.method}, {self.task}{rows}, seed {self.seed}"
 
     @property
+    @override
     def progress(self) -> int:
-        """What ``on_progress`` counts to: hundredths of epochs."""
-        return 100 * self.epochs
+        return 100 * self.epochs  # hundredths of epochs
 
     @property
     def columns(self) -> PairColumns | None:
         """The columns of the user's own table; None for a task that has a name."""
         return self.own_columns(PairColumns) if self.task == "own" else None
-
-    @classmethod
-    def preset(cls, name: str, task: str, method: str, seed: int = 0, **changes: Any) -> Self:
-        """Return the settings of a preset, ``"paper"``, ``"cpu"`` or ``"quick"``, with changes; see ``chosen``."""
-        return cls.chosen(name, method, {"task": task, "seed": seed, **changes})
