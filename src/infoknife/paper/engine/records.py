@@ -11,7 +11,7 @@ from infoknife.paper.engine import methods
 Record = Mapping[str, Any]
 Frame: TypeAlias = pd.DataFrame
 
-PRESETS = {  # in the order of reports
+PRESET_TITLES = {  # in the order of reports
     "ours": "Ours",
     "paper": "As in the paper",
     "cpu": "CPU",
@@ -84,7 +84,7 @@ def method_of(record: Record) -> str:
 def place(record: Record) -> tuple[Any, ...]:
     """Where a record stands in tables: by preset, dimension, method and seed."""
     arguments, preset = record["arguments"], str(record["preset"])
-    rank = [*PRESETS, preset].index(preset)
+    rank = [*PRESET_TITLES, preset].index(preset)
     dim, seed = (value if isinstance(value := arguments.get(name), int | float) else 0 for name in ("dim", "seed"))
     method = method_of(record)
     return rank, preset, dim, methods.rank(method), method, seed, str(record.get("id", ""))
@@ -199,4 +199,4 @@ def minutes(seconds: float) -> str:
 
 def preset_title(name: str) -> str:
     """The heading of a preset."""
-    return PRESETS.get(name, name)
+    return PRESET_TITLES.get(name, name)

@@ -24,11 +24,6 @@ CPU: dict[str, Any] = {
     **{"lr": 1.5e-3, "schedule": "cycle", "weight": 0.5, "ramp": True, "noise": 0.2, "domain_noise": 1.0},
     **{"estimator_lr": 0.01},
 }
-PRESETS: Mapping[str, Fields] = {
-    "paper": {"joint": True},  # and what the class has
-    "cpu": CPU,
-    "quick": CPU | {"steps": 100, "every": 50},
-}
 DENSITY: dict[str, Any] = {"preset": "paper", "hidden": HIDDEN, "marginal_rate": 1.0, "init": "data"}
 CRITIC: dict[str, Any] = {"preset": "paper", "hidden": HIDDEN}
 PAPER: dict[str, dict[str, Any]] = {  # the MI networks of tab:da_architectures, each with one hidden layer
@@ -80,7 +75,11 @@ class AdaptationSettings(RunSettings):
         "schedule": tuple(SCHEDULES),
         "select": tuple(rule.name for rule in RULES),
     }
-    PRESETS: ClassVar[Mapping[str, Fields]] = PRESETS
+    PRESETS: ClassVar[Mapping[str, Fields]] = {
+        "paper": {"joint": True},  # and what the class has
+        "cpu": CPU,
+        "quick": CPU | {"steps": 100, "every": 50},
+    }
     METHOD_PRESETS: ClassVar[Mapping[str, Mapping[str, Fields]]] = {
         "paper": {name: {"estimator": options} for name, options in PAPER.items()},
         "cpu": OWN,

@@ -23,11 +23,6 @@ CPU: dict[str, Any] = {
     **{"steps": 500, "batch_size": 64, "lr": 1e-3, "weight_decay": 0.1, "schedule": "cycle", "every": 100},
     **{"average": 0.98, "ramp": 0.2, "clean": True},
 }
-PRESETS: Mapping[str, Fields] = {
-    "paper": {"warm_up": 1000, "select": "lowest-information"},  # and what the class has
-    "cpu": CPU,
-    "quick": CPU | {"steps": 100, "every": 50},
-}
 OWN: dict[str, Fields] = {"knife": {"weight": 3.0}}
 
 
@@ -73,7 +68,11 @@ class FairTextSettings(RunSettings):
         "schedule": tuple(SCHEDULES),
         "select": tuple(rule.name for rule in RULES),
     }
-    PRESETS: ClassVar[Mapping[str, Fields]] = PRESETS
+    PRESETS: ClassVar[Mapping[str, Fields]] = {
+        "paper": {"warm_up": 1000, "select": "lowest-information"},  # and what the class has
+        "cpu": CPU,
+        "quick": CPU | {"steps": 100, "every": 50},
+    }
     METHOD_PRESETS: ClassVar[Mapping[str, Mapping[str, Fields]]] = {
         "paper": {name: {"estimator": {"preset": "paper"}} for name in ("knife", "doe")},
         "cpu": OWN,

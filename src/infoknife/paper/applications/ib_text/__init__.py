@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from infoknife.paper.applications.ib_text.data import TASKS, PairColumns, PairData, TextPairs, load_pairs, task_key
-from infoknife.paper.applications.ib_text.settings import METHODS, PRESETS, BottleneckSettings
+from infoknife.paper.applications.ib_text.settings import METHODS, BottleneckSettings
 
 if TYPE_CHECKING:
     from infoknife.paper.applications.ib_text.model import Bottleneck, BottleneckConfig, BottleneckOutput
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METHODS",
-    "PRESETS",
     "TASKS",
     "Bottleneck",
     "BottleneckConfig",

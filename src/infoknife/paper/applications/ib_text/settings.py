@@ -16,11 +16,6 @@ CPU: dict[str, Any] = {
     **{"layers": 2, "pooling": "pair", "lr": 5e-4, "head_lr": 1e-3, "warm_up": 0.1, "noise": 0.3},
     **{"weight": 0.1, "epochs": 2, "least_steps": 96},
 }
-PRESETS: Mapping[str, Fields] = {
-    "paper": {},  # what the class has
-    "cpu": CPU,
-    "quick": CPU | {"epochs": 1, "least_steps": 0, "train_size": 64, "layers": 1},
-}
 PLAIN: dict[str, Fields] = {"plain": {"pooling": "mean", "lr": 1e-3}}  # the best of what was tried for a linear head
 
 
@@ -71,7 +66,11 @@ class BottleneckSettings(RunSettings):
         "precision": ("float32", "bfloat16"),
         "select": ("validation",),
     }
-    PRESETS: ClassVar[Mapping[str, Fields]] = PRESETS
+    PRESETS: ClassVar[Mapping[str, Fields]] = {
+        "paper": {},  # what the class has
+        "cpu": CPU,
+        "quick": CPU | {"epochs": 1, "least_steps": 0, "train_size": 64, "layers": 1},
+    }
     METHOD_PRESETS: ClassVar[Mapping[str, Mapping[str, Fields]]] = {"paper": {}, "cpu": PLAIN, "quick": PLAIN}
 
     batch_size: Count = 32
