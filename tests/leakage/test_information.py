@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from infoknife.leakage.information import measure_densities, shared_information, with_probes
-from infoknife.leakage.probes import HeldOut, Probe, folds
+from infoknife.leakage.probes import HeldOut, Probe, fold_rows
 from infoknife.leakage.rows import AuditedRows, Floats, Target, read_rows
 from infoknife.measure import Diagnostics, Estimate
 
 N = 1200  # above which a measurement is not repeated
 S = Target("s", np.tile([0, 1], N // 2), ("a", "b"))
-PARTS = folds(S.values, 3, 0)
+PARTS = fold_rows(S.values, 3, 0)
 
 
 def rows(z: Any, s: Target = S) -> AuditedRows:

@@ -8,8 +8,7 @@ import numpy as np
 
 from infoknife.inputs import check_whole
 from infoknife.leakage.information import measure_densities, shared_information, with_probes
-from infoknife.leakage.probes import TRAINING, HeldOut, Probe, Progress, attacks, require_sklearn, workers
-from infoknife.leakage.probes import folds as divide
+from infoknife.leakage.probes import TRAINING, HeldOut, Probe, Progress, attacks, fold_rows, require_sklearn, workers
 from infoknife.leakage.result import Audit, ClassLeak, Label
 from infoknife.leakage.rows import Target, read_rows
 from infoknife.measure.columns import Missing
@@ -71,7 +70,7 @@ def audit(
     rows = read_rows(z, s, y, names=names, discrete=discrete, missing=missing, least=folds)
     private, label, encoded = rows.private, rows.label, rows.encoded()
     targets = [one for one in (private, label) if one is not None]
-    parts = [divide(one.values, folds, seed, rows.table.groups) for one in targets]
+    parts = [fold_rows(one.values, folds, seed, rows.table.groups) for one in targets]
     with workers() as pool:
         densities = pool.submit(measure_densities, rows, seed=seed)
         held = [

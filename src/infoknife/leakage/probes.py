@@ -204,7 +204,7 @@ def attacks(z: Matrix, s: Target, parts: Parts, pool: Executor, *, seed: int, on
     return [_scored(*one, log_probs, s, parts, length) for one, log_probs, length in found]
 
 
-def folds(s: Values, count: int, seed: int, groups: Codes | None = None) -> Parts:
+def fold_rows(s: Values, count: int, seed: int, groups: Codes | None = None) -> Parts:
     """Divide rows into pairs of training and held-out ones, with the classes' shares; groups (N,) stay together."""
     from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
@@ -225,7 +225,7 @@ def _predicted(z: Matrix, s: Values, seed: int, job: tuple[ProbeKind, Codes, Cod
     kind, train, test = job
     train = _subsample(train, s, TRAINING, seed)
     few = _subsample(train, s, CHOOSING, seed)
-    inner = folds(s[few], INNER, seed + 1)
+    inner = fold_rows(s[few], INNER, seed + 1)
     search = GridSearchCV(
         Pipeline([("scale", StandardScaler()), ("probe", None)]),
         {"probe": [_probe(kind, settings, z, s, few[inner[0][0]], seed) for settings in kind.grid]},

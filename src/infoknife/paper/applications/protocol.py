@@ -130,13 +130,12 @@ def _chosen(
     return {**said, "results": tested[draw, kept["step"]]}
 
 
-def paired(ours: Mapping[Any, float], theirs: Mapping[Any, float], level: float = 0.95) -> PairedDifference:
+def paired(ours: Mapping[Any, float], theirs: Mapping[Any, float]) -> PairedDifference:
     """Return the mean difference of what two methods have for the same keys, such as seeds.
 
     Args:
         ours: A number for every key.
         theirs: The same; keys that only one has are left out.
-        level: Of the interval.
 
     Examples:
         >>> paired({0: 3.0, 1: 5.0, 2: 4.0}, {0: 1.0, 1: 2.0, 2: 3.0, 3: 9.0}).text()
@@ -147,7 +146,7 @@ def paired(ours: Mapping[Any, float], theirs: Mapping[Any, float], level: float 
         raise ValueError("ours and theirs have no key in common; expected results for the same seeds")
     if len(found) == 1:
         return PairedDifference(found[0], None, None, 1)
-    low, high = stats.ttest_1samp(found, 0.0).confidence_interval(level)
+    low, high = stats.ttest_1samp(found, 0.0).confidence_interval()
     return PairedDifference(fmean(found), float(low), float(high), len(found))
 
 
