@@ -37,7 +37,7 @@ def audit(
     missing: Annotated[
         options.Missing,
         options.measuring_option("--missing", "Cells without a value: refuse, drop rows, or a class of their own."),
-    ] = options.Missing.ERROR,
+    ] = "error",
     folds: Annotated[int, options.measuring_option("--folds", "Outer folds.", min=3, metavar="N")] = 5,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
@@ -70,7 +70,7 @@ def audit(
     table = open_table(file, options.MeasuringOptions(sep=sep, decimal=decimal, encoding=encoding))
     arguments, identifiers = _arguments(table, private, label, features, discrete, continuous)
     with bar() as watch:
-        how: dict[str, Any] = {"missing": missing.value, "folds": folds, "seed": seed, "progress": watch}
+        how: dict[str, Any] = {"missing": missing, "folds": folds, "seed": seed, "progress": watch}
         found = leakage.audit(**arguments, **how)
     hint = (TO_INCLUDE,) if identifiers else ()
     found = replace(found, left_out=identifiers | dict(found.left_out), notes=(*found.notes, *hint))

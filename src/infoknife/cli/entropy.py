@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from infoknife.cli.options import Effort, EffortOption, File, MeasuringOptions, column_option, no_warnings, with_options
+from infoknife.cli.options import EffortOption, File, MeasuringOptions, column_option, no_warnings, with_options
 from infoknife.cli.terminal import bar
 
 COLUMNS = column_option("--columns", "Those to measure together.", "all that are not given, and no groups")
@@ -12,7 +12,7 @@ COLUMNS = column_option("--columns", "Those to measure together.", "all that are
 def entropy(
     file: File,
     columns: Annotated[str | None, COLUMNS] = None,
-    effort: EffortOption = Effort.STANDARD,
+    effort: EffortOption = "standard",
     *,
     options: MeasuringOptions,
 ) -> None:

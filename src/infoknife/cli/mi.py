@@ -85,7 +85,7 @@ def mi(
     from infoknife import measure
     from infoknife.cli.measuring import arguments, columns_of, open_table, print_answer
 
-    settings = options.settings(effort or (Effort.QUICK if every_pair else Effort.STANDARD))
+    settings = options.settings(effort or ("quick" if every_pair else "standard"))
     table = open_table(file, options)
     if every_pair:
         where: dict[str, Any] = {"out": out, "screen": screen, "scheduler": scheduler, "jobs": jobs}

@@ -6,9 +6,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -19,28 +18,9 @@ PICTURES_OR = f"{', '.join(PICTURES[:-1])} or {PICTURES[-1]}"
 EFFORT = "How long to look for the best density."
 
 
-class Unit(StrEnum):
-    """What information is measured in."""
-
-    NATS = "nats"
-    BITS = "bits"
-
-
-class Effort(StrEnum):
-    """How much time a measurement may take."""
-
-    QUICK = "quick"
-    STANDARD = "standard"
-    THOROUGH = "thorough"
-
-
-class Missing(StrEnum):
-    """What becomes of rows with missing values."""
-
-    ERROR = "error"
-    DROP = "drop"
-    CATEGORY = "category"
-
+Unit = Literal["nats", "bits"]
+Effort = Literal["quick", "standard", "thorough"]
+Missing = Literal["error", "drop", "category"]
 
 COLUMNS, MEASURING, OUTPUT = "Columns, by name: a,b", "Measuring", "Output"  # the parts of the help
 TEXT = "CSV and TSV"
@@ -131,9 +111,9 @@ class MeasuringOptions:
     sep: Sep = None
     decimal: Decimal = None
     encoding: Encoding = None
-    unit: UnitOption = Unit.NATS
+    unit: UnitOption = "nats"
     method: Method = "auto"
-    missing: MissingOption = Missing.ERROR
+    missing: MissingOption = "error"
     blocks: Blocks = None
     rows: RowsOption = None
     stderr: Stderr = None
@@ -149,8 +129,8 @@ class MeasuringOptions:
 
     def settings(self, effort: Effort) -> dict[str, Any]:
         """Return the options of measuring functions that do not name columns."""
-        how = {"method": self.method, "unit": self.unit.value, "effort": effort.value, "seed": self.seed}
-        return how | {"missing": self.missing.value, "blocks": self.blocks}
+        how = {"method": self.method, "unit": self.unit, "effort": effort, "seed": self.seed}
+        return how | {"missing": self.missing, "blocks": self.blocks}
 
     def check(self, file: Path, out: Path | None = None) -> None:
         """Stop before a file is read where there is no such density, or where what is wanted has no place."""
