@@ -106,7 +106,7 @@ class Chart(NamedTuple):
         for axes in grid[:, 0]:
             axes.set_ylabel(self.y_label)
         for axes, panel in zip(places, self.panels, strict=False):
-            _paint(axes, panel)
+            _draw_series(axes, panel)
         _legend(figure, self.panels)
         return laid_out(figure)
 
@@ -215,10 +215,10 @@ def settled_range(series: Iterable[Series]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _paint(axes: Axes, panel: Panel) -> None:
+def _draw_series(axes: Axes, panel: Panel) -> None:
     for series in panel.series:
         x, y = ([math.nan if value is None else value for value in values] for values in (series.x, series.y))
-        axes.plot(x, y, color=series.colour.light, **_look(series))
+        axes.plot(x, y, color=series.colour.light, **_line_style(series))
     axes.set_xscale("log" if panel.log_x else "linear")
     axes.set_yscale("log" if panel.log_y else "linear")
     if panel.y_range:
@@ -229,7 +229,7 @@ def _paint(axes: Axes, panel: Panel) -> None:
     _tick(axes.yaxis, panel.log_y, axes.get_ylim(), 6)
 
 
-def _look(series: Series) -> dict[str, Any]:
+def _line_style(series: Series) -> dict[str, Any]:
     look = STYLES[series.style] | {"zorder": 4 if series.style in REFERENCES else 3}
     if series.strong:
         look |= {"zorder": 5} | {name: 1.5 * look[name] for name in ("linewidth", "markersize") if name in look}
@@ -266,7 +266,7 @@ def _legend(figure: Figure, panels: Iterable[Panel]) -> None:
     handles = []
     for own in order:
         colour = own[0].colour if len({series.colour for series in own}) == 1 else FAINT
-        handles.append(Line2D([], [], label=label_text(own[0].label), color=colour.light, **_look(own[0])))
+        handles.append(Line2D([], [], label=label_text(own[0].label), color=colour.light, **_line_style(own[0])))
     rows = max(1, math.ceil(len(handles) / 7))
     columns = max(1, math.ceil(len(handles) / rows))
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)

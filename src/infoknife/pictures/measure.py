@@ -151,7 +151,7 @@ def _pointwise(axes: Axes, estimate: Estimate, is_information: bool) -> None:
     if not math.isfinite(estimate.value):
         style_axes(axes, f"pointwise {name}", x=labels["x"])
         head = "no answer" if math.isnan(estimate.value) else "infinite"
-        _say(axes, "\n".join([head, "", *wrap(" ".join(estimate.diagnostics.messages), 44)[:8]]))
+        _draw_message(axes, "\n".join([head, "", *wrap(" ".join(estimate.diagnostics.messages), 44)[:8]]))
         return
     low, high = estimate.interval()
     at, start, end = (three_decimals(number) for number in (estimate.value, low, high))
@@ -164,7 +164,7 @@ def _pointwise(axes: Axes, estimate: Estimate, is_information: bool) -> None:
     axes.locator_params(axis="x", nbins=5)
 
 
-def _say(axes: Axes, text: str) -> None:
+def _draw_message(axes: Axes, text: str) -> None:
     text = text.replace("$", r"\$")
     axes.text(0.5, 0.5, text, ha="center", va="center", fontsize=9, color=INK, transform=axes.transAxes)
     axes.set(xticks=[], yticks=[])

@@ -125,7 +125,7 @@ def _quiet(step: int, facts: Facts) -> None:
     """Say nothing: of a worker the parent hears at the end of a trial."""
 
 
-class _Here(Executor):
+class _SameProcess(Executor):
     """This process: a trial runs when it is submitted."""
 
     @override
@@ -138,7 +138,7 @@ class _Here(Executor):
 @contextmanager
 def _workers(backend: str, scheduler: str | None, jobs: int) -> Iterator[Workers]:
     if backend == "joblib" and jobs == 1:
-        yield Workers(_Here(), lambda: 1, ())
+        yield Workers(_SameProcess(), lambda: 1, ())
     else:
         with _cluster(scheduler, jobs) if backend == "dask" else _processes(jobs) as workers:
             yield workers

@@ -20,7 +20,7 @@ from infoknife.paper.engine.trial import Arguments, Experiment, OnStep, Outcome,
 from infoknife.paper.engine.verdicts import Verdict, all_failed, compared_on_shared
 from infoknife.paper.experiments.applied import in_order
 from infoknife.paper.experiments.entropies import curve
-from infoknife.paper.experiments.protocol import reporting, seeded
+from infoknife.paper.experiments.protocol import seeded, step_callback
 from infoknife.pictures import Block, Chart, Fold, Heading, Panel, Table
 from infoknife.tasks import EntropyTask, PairTask, Task
 from infoknife.training import fit
@@ -184,7 +184,7 @@ def _learn(
         module.initialize(*train, seed=arguments["seed"]).eval()
         return
     options = {name: arguments[name] for name in ("steps", "lr", "batch_size", "patience", "seed")}
-    fit(module, train, validation=validation, callbacks=[reporting(on_step)], **options)
+    fit(module, train, validation=validation, callbacks=[step_callback(on_step)], **options)
 
 
 def _measured(

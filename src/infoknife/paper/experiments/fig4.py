@@ -113,7 +113,7 @@ class Tradeoff(NamedTuple):
     private: Mean
 
 
-def _weighed(runs: Frame) -> Frame:
+def _with_weight(runs: Frame) -> Frame:
     """A method without a regularizer has no weight, whatever was set."""
     return runs.assign(weight=numeric(runs, "weight").mask(runs["method"].isin(UNWEIGHTED), 0.0).fillna(0.0))
 
@@ -321,7 +321,7 @@ FIG4 = Experiment(
     verdicts=_verdicts,
     summary=_summary,
     needs=("corpus", "weight"),
-    derive=_weighed,
+    derive=_with_weight,
     place=lambda arguments: f"{arguments['corpus']} λ={arguments['weight']:g}",
     check=check,
     files=_files,

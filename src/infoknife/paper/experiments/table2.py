@@ -124,7 +124,7 @@ def _place(arguments: Arguments) -> str:
 # what records say
 
 
-def _grounded(runs: Frame) -> Frame:
+def _with_ground(runs: Frame) -> Frame:
     """Add what runs must share to be compared, its ground: the encoder, its layers that learn, and how many pairs.
 
     All training pairs come first, then from many to few. ``choice`` is what was chosen for a method on a ground.
@@ -246,20 +246,20 @@ def _verdicts(runs: Frame) -> Iterator[Verdict]:
     for (_, pairs), own in grouped(runs, ["ground", "pairs"]):
         kept = best(own)
         if pairs == ALL and kept["preset"].iloc[0] == "paper":
-            yield from _printed(kept)
+            yield from _paper_verdicts(kept)
         scores = kept.assign(score=100.0 * numeric(kept, "score")).pivot_table("score", ["task", "seed"], "method")
         subject = f"{methods.title('knife')}, {pairs}"
         for name in dict.fromkeys(kept["method"]) if "knife" in scores else ():
             if name != "knife" and name in scores:
-                yield from compared_on_shared(subject, scores, "knife", [name], _over, goal=100.0, by="task")
+                yield from compared_on_shared(subject, scores, "knife", [name], _averaged_tasks, goal=100.0, by="task")
 
 
-def _over(shared: Frame) -> str:
+def _averaged_tasks(shared: Frame) -> str:
     tasks = in_order(shared.index.get_level_values("task"), GLUE)
     return f"mean over {', '.join(map(_title, tasks))}, percent"
 
 
-def _printed(runs: Frame) -> Iterator[Verdict]:
+def _paper_verdicts(runs: Frame) -> Iterator[Verdict]:
     """Whether the metrics are those of the paper."""
     for method, own in grouped(runs, "method"):
         points = []
@@ -286,7 +286,7 @@ TABLE2 = Experiment(
     summary=_summary,
     needs=("task", "train_size"),
     columns=("encoder", "encoder_name", "layers", "train_size", "bottleneck", "weight"),
-    derive=_grounded,
+    derive=_with_ground,
     place=_place,
     check=check,
     files=lambda arguments, data: data_files(data),

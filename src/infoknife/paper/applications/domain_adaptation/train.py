@@ -177,10 +177,10 @@ class AdaptationTrainer(Run):
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """Return images of both domains, as many of each, (2 N, 3, H, W), and the labels of the source's."""
-        (x, y), (others, _) = self._drawn(self.source.train), self._drawn(self.target.train)
+        (x, y), (others, _) = self._draw_batch(self.source.train), self._draw_batch(self.target.train)
         return torch.cat([x, others]).to(self.device), y.to(self.device)
 
-    def _drawn(self, images: Images) -> Images:
+    def _draw_batch(self, images: Images) -> Images:
         rows = local_rows(torch.randint(len(images.y), (self.settings.batch_size,), generator=self.generator))
         return Images(images.x[rows], images.y[rows])
 

@@ -163,19 +163,19 @@ def load_corpus(
             f"{table.name}: every {label.column!r} has one {private.column!r} alone; a label that tells all of the "
             f"private attribute cannot be learned without it. Choose another column for one of them"
         )
-    texts, notes = _stripped(table.cells["text"], columns.strip)
+    texts, notes = _strip_tokens(table.cells["text"], columns.strip)
     notes += table.count_empty([next(tokens(text), None) is None for text in texts], "--text; or strip less")
     rows, done = split_rows(table, pairs, seed)
     for column in (label, private):
         column.check_every_split(table, rows)
     if columns.balance:
-        rows, cut = _balanced(table, rows, label, private, seed)
+        rows, cut = _balance(table, rows, label, private, seed)
         done += cut
     train, validation, test = (
         Texts(tuple(texts[row] for row in part.tolist()), label.codes[part], private.codes[part])
         for part in rows.values()
     )
-    if told := [_told(marker, label) for marker in markers(train, len(label.names))]:
+    if told := [_marker_text(marker, label) for marker in markers(train, len(label.names))]:
         warnings.warn(" ".join(told), UserWarning, stacklevel=2)
     notes = [*table.notes, *notes, *done, *told]
     name = Path(table.name).name if hub is None else hub
@@ -218,7 +218,7 @@ def markers(texts: Texts, labels: int) -> list[Marker]:
     return [marker for marker in found if marker.accuracy >= ACCURACY]
 
 
-def _told(marker: Marker, label: Classes) -> str:
+def _marker_text(marker: Marker, label: Classes) -> str:
     token = marker.token[:MAX_SHOWN]
     return (
         f"the token {token!r} alone tells {label.described(marker.label)} with accuracy {marker.accuracy:.3f}: nothing "
@@ -226,7 +226,7 @@ def _told(marker: Marker, label: Classes) -> str:
     )
 
 
-def _stripped(texts: Sequence[str], strip: Sequence[str]) -> tuple[list[str], list[str]]:
+def _strip_tokens(texts: Sequence[str], strip: Sequence[str]) -> tuple[list[str], list[str]]:
     """Take tokens out of texts, and say out of how many."""
     if not strip:
         return list(texts), []
@@ -236,7 +236,7 @@ def _stripped(texts: Sequence[str], strip: Sequence[str]) -> tuple[list[str], li
     return left, [f"took {', '.join(map(repr, strip))} out of {changed} of {len(left)} texts"]
 
 
-def _balanced(
+def _balance(
     table: TextTable, rows: SplitRows, label: Classes, private: Classes, seed: int
 ) -> tuple[SplitRows, list[str]]:
     """Cut every split to as many rows of each pair (y, s) as its rarest pair has, chosen by the seed."""

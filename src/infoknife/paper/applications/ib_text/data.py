@@ -106,7 +106,7 @@ class PairData:
             >>> PairData("tiny", train, train, None, ("no", "yes"), ("accuracy",)).cut(4, seed=0).train.y
             tensor([0, 0, 0, 1])
         """
-        kept = self._drawn("train_size", train_size, seed)
+        kept = self._draw_stratified("train_size", train_size, seed)
         note = f"cut train to {train_size} of {len(self.train)} rows, seed {seed}"
         return replace(self, train=self.train.take(kept), notes=(*self.notes, note))
 
@@ -114,13 +114,13 @@ class PairData:
         """Let no pair choose and judge: without a labelled test part of train chooses, and validation is the test."""
         if self.test is not None:
             return self
-        choosing = self._drawn("selection_size", size, seed)
+        choosing = self._draw_stratified("selection_size", size, seed)
         left = torch.ones(len(self.train), dtype=torch.bool).index_fill(0, choosing, False)
         note = f"{size} of {len(self.train)} rows of train choose, seed {seed}; validation is the test"
         rest, chosen = self.train.take(left.nonzero().flatten()), self.train.take(choosing)
         return replace(self, train=rest, validation=chosen, test=self.validation, notes=(*self.notes, note))
 
-    def _drawn(self, name: str, size: int, seed: int) -> Tensor:
+    def _draw_stratified(self, name: str, size: int, seed: int) -> Tensor:
         """Draw so many rows of train, with the classes in proportion and one row of each at least."""
         size, rows = check_count(name, size), len(self.train)
         least = 2 * len(self.labels or ("all",))

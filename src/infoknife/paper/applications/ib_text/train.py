@@ -174,7 +174,7 @@ class BottleneckTrainer(Run):
             "train_rows": len(self.pairs.train),
             "encoder_name": self.bottleneck.config.encoder_name,
             "seconds_per_epoch": self.seconds / epochs,
-            "notes": [*self.pairs.notes, *self._cut()],
+            "notes": [*self.pairs.notes, *self._truncation_notes()],
             "messages": self.messages(),
         }
         if self.gaps:
@@ -214,7 +214,7 @@ class BottleneckTrainer(Run):
         most = getattr(self.bottleneck.encoder.config, "max_position_embeddings", self.settings.length)
         return min(self.settings.length, most)
 
-    def _cut(self) -> list[str]:
+    def _truncation_notes(self) -> list[str]:
         parts = [self.rows[name] for name in ("train", "validation")]
         total, cut = sum(len(part.y) for part in parts), sum(part.truncated for part in parts)
         return [f"cut {cut} of {total} pairs to {self._length()} tokens"] if cut else []
