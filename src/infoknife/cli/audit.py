@@ -132,8 +132,8 @@ def _arguments(
         raise ValueError(f"{file.path} has no features beside the private attribute; expected some{''.join(more)}")
     features_of = {name: _as_labels(found[name]) if kinds.get(name) else found[name] for name in taken}
     labels = [_as_labels(found[name]) if kinds.get(name) else found[name] for name in targets[1:]]
-    more: dict[str, Any] = {"y": labels[0]} if labels else {}
-    return {"z": features_of, "s": found[targets[0]], "discrete": kinds.get(targets[0]), **more}, identifiers
+    label_argument: dict[str, Any] = {"y": labels[0]} if labels else {}
+    return {"z": features_of, "s": found[targets[0]], "discrete": kinds.get(targets[0]), **label_argument}, identifiers
 
 
 def _as_labels(column: "RawColumn") -> "RawColumn":

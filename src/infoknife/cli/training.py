@@ -23,44 +23,31 @@ if TYPE_CHECKING:
 Facts = Mapping[str, float]
 OnProgress = Callable[[int, Facts], None]
 WORDS = {"true": True, "false": False, "none": None, "all": None}
+SET = "Any other setting, as estimator.activation=tanh; may be repeated."
 SHOWN = {
     **{"source_accuracy": "src {:.2f}", "target_accuracy": "tgt {:.2f}", "main_accuracy": "main {:.2f}"},
     **{"score": "score {:.3f}", "information": "MI {:.2f}", "relevance": "label {:.2f}"},
 }
-
-Preset = Annotated[str, typer.Option(help="paper: as published; cpu: minutes; quick: a glance.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
-BatchSize = Annotated[int | None, typer.Option(min=2, help="Rows in a step.")]
-Rate = Annotated[float | None, typer.Option(help="Learning rate of the encoder.")]
-Weight = Annotated[
-    float | None, typer.Option("--weight", "--lambda", help="Lambda, in front of the information in nats.")
-]
-Set = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="NAME=VALUE", help="Any other setting, as estimator.activation=tanh; may be repeated."
-    ),
-]
-Device = Annotated[str, typer.Option(help="Where the networks are: cpu, or cuda.")]
-Threads = Annotated[int, typer.Option(min=0, help="Threads of torch; 0: one for every core.")]
-TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="Write curves for TensorBoard as well.")]
-Out = Annotated[Path, typer.Option(help="Where the run's folder is made: settings, metrics, model and page.")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """What all applications can be told: settings that they share, where a run goes, and what is to be seen of it."""
 
-    preset: Preset = "cpu"
-    seed: Seed = 0
-    batch_size: BatchSize = None
-    lr: Rate = None
-    weight: Weight = None
-    changes: Set = None
-    device: Device = "cpu"
-    threads: Threads = 0
-    tensorboard: TensorBoard = False
-    out: Out = Path("infoknife-runs")
+    preset: Annotated[str, typer.Option(help="paper: as published; cpu: minutes; quick: a glance.")] = "cpu"
+    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0
+    batch_size: Annotated[int | None, typer.Option(min=2, help="Rows in a step.")] = None
+    lr: Annotated[float | None, typer.Option(help="Learning rate of the encoder.")] = None
+    weight: Annotated[
+        float | None, typer.Option("--weight", "--lambda", help="Lambda, in front of the information in nats.")
+    ] = None
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET)] = None
+    device: Annotated[str, typer.Option(help="Where the networks are: cpu, or cuda.")] = "cpu"
+    threads: Annotated[int, typer.Option(min=0, help="Threads of torch; 0: one for every core.")] = 0
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write curves for TensorBoard as well.")] = False
+    out: Annotated[Path, typer.Option(help="Where the run's folder is made: settings, metrics, model and page.")] = (
+        Path("infoknife-runs")
+    )
 
     def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Settings from options that were given and from ``--set``, where a dot is an option of the estimator."""

@@ -22,7 +22,7 @@ class Columns(NamedTuple):
 Numbers = Tensor | np.ndarray[Any, Any] | Sequence[Any]
 
 
-def count(value: int, name: str, least: int = 1) -> None:
+def count(value: Any, name: str, least: int = 1) -> None:
     """Check an integer that is at least ``least``."""
     if check_whole(name, value) < least:
         raise ValueError(f"{name} is {value}; expected an integer of at least {least}")
