@@ -78,9 +78,8 @@ def test_no_process_is_left_behind(known: Path, signum: int) -> None:
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # jobs in the background ignore it
     ) as process:
-        while (
-            process.poll() is None and len(processes(process.pid, sessions=True)) < 4
-        ):  # itself, a tracker and two workers
+        all_started = 4  # itself, a tracker and two workers
+        while process.poll() is None and len(processes(process.pid, sessions=True)) < all_started:
             time.sleep(0.1)
         for _ in range(30):  # Ctrl-C while processes start does nothing: press it again
             if not processes(process.pid, sessions=True):
