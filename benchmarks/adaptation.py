@@ -15,9 +15,7 @@ IMAGES, CLASSES = 512, 10
 
 def knife_against_source_only(preset: str, rounds: int, most: float) -> Row:
     """How much longer a step takes with the information in the loss."""
-    settings = {
-        method: AdaptationSettings.preset(preset, "source", "target", method) for method in ("knife", "source-only")
-    }
+    settings = {method: AdaptationSettings.preset(preset, method) for method in ("knife", "source-only")}
     runs = [AdaptationTrainer(own, _domain(own.size, 0), _domain(own.size, 1)) for own in settings.values()]
     seconds = dict(zip(settings, best([_steps(run) for run in runs], rounds), strict=True))
     value = seconds["knife"] / seconds["source-only"]
@@ -36,6 +34,6 @@ def _domain(size: int, seed: int) -> Domain:
 def _steps(run: AdaptationTrainer) -> Callable[[], None]:
     def take() -> None:
         for _ in range(BLOCK):
-            run.advance()
+            run.take_step()
 
     return take

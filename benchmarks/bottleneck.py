@@ -23,7 +23,7 @@ def knife_against_cross_entropy(length: int, rounds: int, most: float) -> Row:
         rounds: Turns of each.
         most: The bar.
     """
-    settings = BottleneckSettings.preset("cpu", "mrpc", "knife")
+    settings = BottleneckSettings.preset("cpu", "knife")
     names = "knife", "none"
     seconds = dict(zip(names, best([_steps(name, settings, length) for name in names], rounds), strict=True))
     size = f"{settings.batch_size}, {length}, {settings.bottleneck}"

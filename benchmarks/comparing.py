@@ -49,7 +49,7 @@ def adaptation(pair: str, data: Path, method: str, seed: int, changes: Mapping[s
     from infoknife.paper.applications.domain_adaptation.train import AdaptationTrainer
 
     source, target = pair.split("-")
-    settings = AdaptationSettings.preset("quick", source, target, method, seed, **changes)
+    settings = AdaptationSettings.preset("quick", method, source=source, target=target, seed=seed, **changes)
     images, others = _domains(pair, data, settings.size)
     return AdaptationTrainer(settings, images, others, rules=AdaptationTrainer.RULES)
 
@@ -66,7 +66,7 @@ def _corpus(name: str, data: Path) -> Any:
     from infoknife.paper.applications.fair_text import FairTextSettings, corpus_of
 
     files = {"dial": "dial_sentiment_race_10k.tsv.gz", "pan16": "pan16_mention_gender_40k.tsv.gz"}
-    return corpus_of(FairTextSettings.preset("quick", name, "none"), data / files[name.partition("-")[0]])
+    return corpus_of(FairTextSettings.preset("quick", "none", corpus=name), data / files[name.partition("-")[0]])
 
 
 def fairness(corpus: str, data: Path, method: str, seed: int, changes: Mapping[str, Any]) -> Run:
@@ -74,7 +74,7 @@ def fairness(corpus: str, data: Path, method: str, seed: int, changes: Mapping[s
     from infoknife.paper.applications.fair_text import FairTextSettings
     from infoknife.paper.applications.fair_text.train import FairTextTrainer
 
-    settings = FairTextSettings.preset("quick", corpus, method, seed, **changes)
+    settings = FairTextSettings.preset("quick", method, corpus=corpus, seed=seed, **changes)
     return FairTextTrainer(settings, _corpus(corpus, data), rules=fairness_rules())
 
 
@@ -90,7 +90,9 @@ def _pairs(task: str, data: Path, size: int, seed: int) -> Any:
     from infoknife.paper.applications.ib_text import BottleneckSettings
     from infoknife.paper.applications.ib_text.train import data_of
 
-    settings = BottleneckSettings.preset("quick", task, "none", seed, train_size=size, selection_size=SELECTION)
+    settings = BottleneckSettings.preset(
+        "quick", "none", task=task, seed=seed, train_size=size, selection_size=SELECTION
+    )
     return data_of(settings, data / "glue_mrpc_stsb_rte.tsv.gz")
 
 
@@ -107,7 +109,7 @@ def bottleneck(task: str, data: Path, method: str, seed: int, changes: Mapping[s
 
     how = dict(changes)
     how |= {"train_size": TRAINED, "layers": 1, "epochs": 1, "looks": 3, "least_steps": how.pop("steps", 48)}
-    settings = BottleneckSettings.preset("cpu", task, method, seed, **how)
+    settings = BottleneckSettings.preset("cpu", method, task=task, seed=seed, **how)
     return BottleneckTrainer(settings, _pairs(task, data, TRAINED, seed), rows=_read_rows(task, seed))
 
 

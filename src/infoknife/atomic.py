@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["written_whole"]
+__all__ = ["write_text", "written_whole"]
 
 
 @contextmanager
@@ -35,6 +35,12 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text so that it is there whole or not at all."""
+    with written_whole(path) as file:
+        file.write(text.encode())
 
 
 def _mode(path: Path) -> int:

@@ -3,21 +3,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from infoknife.cli import app
 from infoknife.paper.engine import read_records
 from infoknife.paper.experiments import bench
+from tests.cli.conftest import complains, invoke
 
 FEW = ("--tasks", "moons,gaussian-1x1,classes-2-1d", "--methods", "knife,doe,parzen", "--n", "60,120")
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
 def quick(out: Path, *more: object) -> Result:
-    return run("bench", "--preset", "quick", "--jobs", 1, "--out", out, *more)
+    return invoke("bench", "--preset", "quick", "--jobs", 1, "--out", out, *more)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -76,7 +72,7 @@ def test_the_same_command_runs_what_is_missing(
 def test_failures_are_told_and_run_again_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = ("--tasks", "moons", "--methods", "doe")
     with monkeypatch.context() as patched:
-        patched.setattr(bench, "_judged", lambda *_: 1 / 0)
+        patched.setattr(bench, "_with_error", lambda *_: 1 / 0)
         result = quick(tmp_path, *chosen)
     assert result.exit_code == 0
     assert "failed: bench doe moons n=1000 #0: ZeroDivisionError" in result.stdout
@@ -88,12 +84,11 @@ def test_failures_are_told_and_run_again_when_asked(tmp_path: Path, monkeypatch:
 
 def test_the_report_takes_the_folder(done: tuple[Result, Path]) -> None:
     pytest.importorskip("matplotlib")
-    assert run("report", done[1]).exit_code == 0
+    assert invoke("report", done[1]).exit_code == 0
     assert "gaussian-1x1" in (done[1] / "report" / "tables.md").read_text(encoding="utf-8")
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     result = quick(tmp_path / "file", *FEW)
-    assert result.exit_code == 2
-    assert result.stderr.startswith(f"infoknife bench: cannot write to {tmp_path / 'file'}")
+    assert complains(result, f"infoknife bench: cannot write to {tmp_path / 'file'}")

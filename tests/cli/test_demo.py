@@ -4,18 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from infoknife import __version__, demo
-from infoknife.cli import app
 from infoknife.demo import parts
 from infoknife.leakage import probes
+from tests.cli.conftest import complains, invoke
 
 TINY = demo.Budget(rows=100, code_steps=3, density_steps=5)
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +22,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
         patch.setattr(demo, "QUICK", TINY)
         patch.setattr(probes, "KINDS", probes.KINDS[:1])
         patch.setattr(parts, "relations", lambda: dict(list(RELATIONS.items())[4:]))
-        return run("demo", "--quick", "--seed", 1, "--out", out), out
+        return invoke("demo", "--quick", "--seed", 1, "--out", out), out
 
 
 RELATIONS = parts.relations()
@@ -97,16 +93,13 @@ def test_trouble_is_told_before_any_work(
     trouble: Callable[[pytest.MonkeyPatch, Path], Path], word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(demo, "show", lambda *_: pytest.fail("the work has started"))
-    result = run("demo", "--out", trouble(monkeypatch, tmp_path))
-    (line,) = result.stderr.splitlines()
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert word in line
+    assert complains(invoke("demo", "--out", trouble(monkeypatch, tmp_path)), word)
 
 
 def test_seeds_version_and_help() -> None:
     for seed in ("-1", "one"):
-        result = run("demo", "--seed", seed)
+        result = invoke("demo", "--seed", seed)
         assert result.exit_code == 2
         assert "--seed" in result.stderr
-    assert run("--version").stdout == f"infoknife {__version__}\n"
-    assert "demo" in run("--help").stdout
+    assert invoke("--version").stdout == f"infoknife {__version__}\n"
+    assert "demo" in invoke("--help").stdout

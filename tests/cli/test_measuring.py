@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, processes
 
 QUICK = ("--effort", "quick", "--json")
 ROWS = 1100  # above 1,000 a measurement is not repeated
@@ -78,32 +78,20 @@ def test_no_process_is_left_behind(known: Path, signum: int) -> None:
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # jobs in the background ignore it
     ) as process:
-        while process.poll() is None and len(_session(process.pid)) < 4:  # itself, a tracker and two workers
+        all_started = 4  # itself, a tracker and two workers
+        while process.poll() is None and len(processes(process.pid, sessions=True)) < all_started:
             time.sleep(0.1)
         for _ in range(30):  # Ctrl-C while processes start does nothing: press it again
-            if not _session(process.pid):
+            if not processes(process.pid, sessions=True):
                 break
             if signum == signal.SIGINT:
                 os.killpg(process.pid, signum)  # as a terminal does
             else:
                 process.send_signal(signum)
             for _ in range(50):
-                if _session(process.pid):
+                if processes(process.pid, sessions=True):
                     time.sleep(0.1)
-        assert _session(process.pid) == []
+        assert processes(process.pid, sessions=True) == []
         _, errors = process.communicate(timeout=10)
     assert process.returncode == (130 if signum == signal.SIGINT else -signum)
     assert signum != signal.SIGINT or errors.endswith("infoknife mi: stopped\n")  # workers that start may say more
-
-
-def _session(leader: int) -> list[str]:
-    """The processes of a session that run."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, _, session = path.read_text().rpartition(") ")[2].split()[:4]
-        except OSError:  # it has just ended
-            continue
-        if int(session) == leader and state != "Z":
-            found.append(path.parent.name)
-    return found

@@ -3,16 +3,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from infoknife.cli import app
+from tests.cli.conftest import complains, invoke
 from tests.paper.engine.record_factory import Record, bench, entropies
 
 RECORDS = [*entropies("table1", "paper", 10, 2), *bench()]
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["report", *map(str, arguments)])
+    return invoke("report", *arguments)
 
 
 def stored(folder: Path, records: list[Record]) -> Path:
@@ -20,11 +20,6 @@ def stored(folder: Path, records: list[Record]) -> Path:
     lines = "".join(json.dumps(record) + "\n" for record in records)
     (folder / "some.jsonl").write_text(lines, encoding="utf-8")
     return folder
-
-
-def complains(result: Result, *words: str) -> bool:
-    (line,) = result.stderr.splitlines()
-    return result.exit_code == 2 and result.stdout == "" and all(word in line for word in words)
 
 
 @pytest.fixture(scope="module")

@@ -9,28 +9,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from infoknife.cli import app
 from infoknife.paper.engine import Outcome, Store, Trial, read_records
 from infoknife.paper.engine.trial import Arguments, OnStep
 from infoknife.paper.experiments import select
+from tests.cli.conftest import complains, invoke, processes
 from tests.paper.engine.tiny import fail, install, succeed, tiny
 
 CHOSEN = ("table1", "--preset", "quick", "--methods", "doe")  # six trials of less than a second
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+    return invoke("reproduce", *arguments)
 
 
 def tiny_run(out: Path, *more: object) -> Result:
     return run("tiny", "--preset", "quick", "--jobs", 1, "--out", out, *more)
-
-
-def complains(result: Result, *words: str) -> bool:
-    (line,) = result.stderr.splitlines()
-    return result.exit_code == 2 and result.stdout == "" and all(word in line for word in words)
 
 
 # what it says
@@ -164,18 +159,6 @@ def records(out: Path) -> dict[Path, tuple[int, bytes]]:
     return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in out.glob("*/record.jsonl")}
 
 
-def ended(group: int) -> bool:
-    """Whether no process of the group is running."""
-    states = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, its_group = path.read_text(encoding="utf-8").rpartition(")")[2].split()[:3]
-        except OSError:  # it has ended meanwhile
-            continue
-        states += [state] if int(its_group) == group else []
-    return all(state == "Z" for state in states)
-
-
 def go_on(out: Path, trials: list[Trial]) -> None:
     """Give the same command again, and see that records are as they were, and all there in the end."""
     before = records(out)
@@ -203,7 +186,7 @@ def test_killed_with_workers_it_leaves_none_behind_and_goes_on(tmp_path: Path) -
     with started(tmp_path, "--jobs", "2") as process:
         wait(lambda: records(tmp_path))
         process.kill()
-        wait(lambda: ended(process.pid), seconds=10)
+        wait(lambda: not processes(process.pid), seconds=10)
         process.communicate(timeout=60)
     go_on(tmp_path, select("table1", "quick", only={"method": ["doe"]}))
 

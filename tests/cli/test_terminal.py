@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from infoknife.cli import app
-from infoknife.cli.terminal import show_anything
+from infoknife.cli.terminal import replace_unencodable
 from tests.cli.fake_engine import Engine
 
 
@@ -20,7 +20,7 @@ from tests.cli.fake_engine import Engine
 def test_characters_that_cannot_be_shown(monkeypatch: pytest.MonkeyPatch, encoding: str, expected: bytes) -> None:
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding))
-    show_anything()
+    replace_unencodable()
     sys.stdout.write("a−b ± … é東")
     sys.stdout.flush()
     assert raw.getvalue() == expected
@@ -28,7 +28,7 @@ def test_characters_that_cannot_be_shown(monkeypatch: pytest.MonkeyPatch, encodi
 
 def test_streams_of_other_kinds_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    show_anything()
+    replace_unencodable()
 
 
 def test_a_command_on_an_old_terminal(flowers: Path, engine: Engine) -> None:

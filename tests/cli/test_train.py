@@ -15,7 +15,7 @@ from infoknife.paper.applications.domain_adaptation import load_model
 from infoknife.paper.applications.domain_adaptation.train import AdaptationTrainer
 from infoknife.paper.applications.fair_text import FairTextSettings
 from infoknife.paper.applications.ib_text import BottleneckSettings
-from infoknife.paper.applications.run import RunResult, leave
+from infoknife.paper.applications.run import RunResult, write_run_folder
 from tests.paper.applications.domain_adaptation.images import images
 from tests.paper.applications.ib_text.sentences import pairs
 from tests.paper.applications.tables_of_texts import SECRET, cells, write
@@ -44,7 +44,7 @@ class Engine:
             raise self.error
         on_progress(settings.progress, {"main_accuracy": 0.83, "information": 0.01})
         (found,) = data.values()
-        leave(folder, settings.identity(found.digest), settings.arguments(), self.results, {"step": [1.0]})
+        write_run_folder(folder, settings.identity(found.digest), settings.arguments(), self.results, {"step": [1.0]})
         return RunResult(None, self.results, {})
 
 
@@ -181,7 +181,7 @@ def test_a_folder_that_cannot_be_written_is_named(domains: Path) -> None:
 def test_without_options_texts_are_made_up(learn: Engine, tmp_path: Path) -> None:
     result = train("fair-text", tmp_path / "out")
     assert result.exit_code == 0, result.output
-    assert learn.settings == [FairTextSettings.preset("cpu", "synthetic", "knife")]
+    assert learn.settings == [FairTextSettings.preset("cpu", "knife")]
     for word in ("0.8312  of the label", "0.5123  of the private", "0.012 nats, 95 % from 0.000 to 0.025", "0.270"):
         assert word in result.stdout
     assert "a note\ninfoknife train fair-text: a message" in result.stderr
@@ -200,7 +200,7 @@ def test_options_become_settings(learn: Engine, tmp_path: Path, posts: Path) -> 
     changes: dict[str, Any] = {"label": "mood", "private": "age", "strip": ("word0", "word1"), "balance": True}
     changes |= {"at_most": 0.05, "encoder": "gru", "steps": 7, "batch_size": 8, "lr": 0.01, "features": 6}
     changes |= {"estimator": {"preset": "paper"}, "clean": True}
-    assert learn.settings == [FairTextSettings.preset("cpu", "own", "doe", 4, **changes)]
+    assert learn.settings == [FairTextSettings.preset("cpu", "doe", corpus="own", seed=4, **changes)]
     assert "doe, own, ≤0.05, seed 4" in result.stdout
 
 
@@ -226,7 +226,7 @@ def test_a_task_of_glue(tune: Engine, tmp_path: Path, table: Path) -> None:
     result = train("ib-text", tmp_path / "out", "--data", table, *options.split())
     assert result.exit_code == 0, result.output
     changes: dict[str, Any] = {"train_size": 4, "layers": None, "epochs": 3, "head_lr": 0.01, "patience": 2}
-    assert tune.settings == [BottleneckSettings.preset("cpu", "mrpc", "knife", test=True, **changes)]
+    assert tune.settings == [BottleneckSettings.preset("cpu", "knife", test=True, **changes)]
     for word in ("87.50  F1", "81.25  accuracy", "epoch 1 of 2", "I(Z; X) is at most 6.500 nats", "at least 0.300"):
         assert word in result.stdout
     assert "no labelled test pairs" in result.stderr

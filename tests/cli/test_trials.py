@@ -44,10 +44,10 @@ def test_zero_jobs_are_all_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(("text", "expected"), [("3", [3]), ("0,2", [0, 2]), ("1-3, 5", [1, 2, 3, 5]), (None, None)])
 def test_numbers(text: str | None, expected: list[int] | None) -> None:
-    assert module.numbers("seeds", text) == expected
+    assert module.parse_integers("seeds", text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "a", "3-1", "0-1-5", "1,,2", "-1", "1.5"])
 def test_numbers_that_are_none(text: str) -> None:
     with pytest.raises(ValueError, match="seeds is"):
-        module.numbers("seeds", text)
+        module.parse_integers("seeds", text)

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from threadpoolctl import threadpool_info
 
 from infoknife.leakage import probes
-from infoknife.leakage.probes import KINDS, Held, attacks, folds, workers
+from infoknife.leakage.probes import KINDS, HeldOut, attacks, fold_rows, workers
 from infoknife.leakage.rows import Floats, Target
 
 
@@ -33,9 +33,9 @@ def pool() -> Iterator[Executor]:
         yield found
 
 
-def attack(z: Floats, s: Target, pool: Executor, kinds: tuple[int, ...], patch: pytest.MonkeyPatch) -> list[Held]:
+def attack(z: Floats, s: Target, pool: Executor, kinds: tuple[int, ...], patch: pytest.MonkeyPatch) -> list[HeldOut]:
     patch.setattr(probes, "KINDS", tuple(KINDS[i] for i in kinds))
-    return attacks(z, s, folds(s.values, 3, 0), pool, seed=0, on_progress=silent)
+    return attacks(z, s, fold_rows(s.values, 3, 0), pool, seed=0, on_progress=silent)
 
 
 def test_quick_kinds_reach_bayes(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_inner_folds_choose_the_settings(pool: Executor, monkeypatch: pytest.Mon
     kind = probes.ProbeKind("any", "any", grid, lambda settings, scene: makers[int(settings["which"])]())
     monkeypatch.setattr(probes, "KINDS", (kind,))
     z, s = rows(150)
-    ((probe, _),) = attacks(z, s, folds(s.values, 3, 0), pool, seed=0, on_progress=silent)
+    ((probe, _),) = attacks(z, s, fold_rows(s.values, 3, 0), pool, seed=0, on_progress=silent)
     assert probe.settings == ({"which": 1},) * 3
 
 
@@ -82,11 +82,11 @@ def test_probes_are_never_surer_than_their_rows_allow(pool: Executor, monkeypatc
 
 def test_many_rows_are_thinned_by_class() -> None:
     s = np.repeat([0, 1, 2], [9000, 990, 10])
-    kept = probes._some(np.arange(10_000), s, 1000, seed=0)
+    kept = probes._subsample(np.arange(10_000), s, 1000, seed=0)
     assert np.bincount(s[kept]).tolist() == [900, 99, 10]
     assert len(set(kept.tolist())) == len(kept)
-    assert probes._some(np.arange(10), s, 1000, seed=0).tolist() == list(range(10))
-    assert len(probes._some(np.arange(1000), np.linspace(0, 1, 1000), 100, seed=0)) == 100
+    assert probes._subsample(np.arange(10), s, 1000, seed=0).tolist() == list(range(10))
+    assert len(probes._subsample(np.arange(1000), np.linspace(0, 1, 1000), 100, seed=0)) == 100
 
 
 def test_more_rows_than_a_probe_learns_from_are_all_judged(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_more_rows_than_a_probe_learns_from_are_all_judged(pool: Executor, monke
 def test_temperature_mends_what_is_too_sure() -> None:
     codes = (np.random.default_rng(0).random(4000) < 0.7).astype(np.int64)
     sure = np.log(np.tile([0.01, 0.99], (4000, 1)))
-    found = np.exp(probes._tempered(sure, codes, folds(codes, 3, 0)))
+    found = np.exp(probes._tempered(sure, codes, fold_rows(codes, 3, 0)))
     assert found[:, 1] == pytest.approx(np.full(4000, 0.7), abs=0.03)
 
 
@@ -124,9 +124,9 @@ def test_a_code_is_short_where_few_rows_teach_enough() -> None:
 def test_groups_stay_together_and_a_class_that_was_not_met_is_possible(pool: Executor) -> None:
     z, s = rows(90)
     groups = np.arange(90) // 3
-    for train, test in folds(s.values, 3, 0, groups):
+    for train, test in fold_rows(s.values, 3, 0, groups):
         assert not set(groups[train]) & set(groups[test])
-    model = KINDS[0].make({"C": 1.0}, probes.Scene(90, 2, 2, 0, False)).fit(z, s.values)
+    model = KINDS[0].make({"C": 1.0}, probes.ProbeContext(90, 2, 2, 0, False)).fit(z, s.values)
     assert probes._log_probs(model, z, 3)[:, 2].max() < -20
 
 

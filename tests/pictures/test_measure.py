@@ -9,7 +9,7 @@ import pytest
 
 from infoknife.measure.estimate import Candidate, Diagnostics, Estimate
 from infoknife.measure.table import read_table
-from infoknife.pictures.measure import heat_map, portrait, save
+from infoknife.pictures.measure import heat_map, measurement_figure, save
 
 pytest.importorskip("matplotlib")
 
@@ -32,7 +32,7 @@ def estimate(*candidates: Candidate) -> Estimate:
 
 def panels(answer: Estimate, **sides: Any) -> dict[str, Any]:
     """The panels of a picture by their titles."""
-    figure = portrait("title", answer, read_table(sides, main="x").columns)
+    figure = measurement_figure("title", answer, read_table(sides, main="x").columns)
     return {axes.get_title().partition("\n")[0]: axes for axes in figure.axes}
 
 
@@ -113,7 +113,7 @@ def test_bars_of_rounded_values_are_whole_steps() -> None:
 
 def test_letters_that_the_font_does_not_have(tmp_path: Path) -> None:
     columns = read_table({"x": numbers("長さ")}, main="x").columns
-    save(portrait("長さ", estimate(), columns), tmp_path / "picture.png")
+    save(measurement_figure("長さ", estimate(), columns), tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 5000
 
 

@@ -20,7 +20,7 @@ from infoknife.pictures import (
     Table,
     page,
 )
-from infoknife.pictures.charts import STYLES, settled
+from infoknife.pictures.charts import STYLES, settled_range
 from infoknife.pictures.page import drawn
 from infoknife.pictures.style import markup, save, styled, svg
 from infoknife.pictures.tables import markdown
@@ -83,8 +83,8 @@ def test_a_confusion_shows_every_count() -> None:
 
 def test_the_range_is_that_of_settled_curves() -> None:
     line = LINE._replace(x=range(120), y=[1000.0] * 10 + [0.0, 1.0] * 55)
-    assert settled([line]) == pytest.approx((-0.06, 1.06))
-    assert settled([]) == pytest.approx((-0.06, 1.06))
+    assert settled_range([line]) == pytest.approx((-0.06, 1.06))
+    assert settled_range([]) == pytest.approx((-0.06, 1.06))
 
 
 def test_markdown_is_one_line_per_row_whatever_is_in_it() -> None:

@@ -55,4 +55,4 @@ def _main(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes, only what is wrong.")] = False,
 ) -> None:
     """Hold the options that come before a command."""
-    terminal.show_anything()
+    terminal.replace_unencodable()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from infoknife.cli import options
-from infoknife.cli.terminal import bar, print_json, require_matplotlib
+from infoknife.cli.terminal import bar, check_writable, print_json, require_matplotlib
 
 if TYPE_CHECKING:
     from infoknife.files import File, RawColumn
@@ -37,7 +37,7 @@ def audit(
     missing: Annotated[
         options.Missing,
         options.measuring_option("--missing", "Cells without a value: refuse, drop rows, or a class of their own."),
-    ] = options.Missing.ERROR,
+    ] = "error",
     folds: Annotated[int, options.measuring_option("--folds", "Outer folds.", min=3, metavar="N")] = 5,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
@@ -63,14 +63,14 @@ def audit(
     page = out if out is not None or as_json else _usual_page(file)
     if page is not None:
         require_matplotlib()
-        options.check_outputs(file, out=page)
+        check_writable("--out", page, file)
     from infoknife import leakage
-    from infoknife.cli.measuring import opened
+    from infoknife.cli.measuring import open_table
 
-    table = opened(file, sep=sep, decimal=decimal, encoding=encoding)
+    table = open_table(file, options.MeasuringOptions(sep=sep, decimal=decimal, encoding=encoding))
     arguments, identifiers = _arguments(table, private, label, features, discrete, continuous)
     with bar() as watch:
-        how: dict[str, Any] = {"missing": missing.value, "folds": folds, "seed": seed, "progress": watch}
+        how: dict[str, Any] = {"missing": missing, "folds": folds, "seed": seed, "progress": watch}
         found = leakage.audit(**arguments, **how)
     hint = (TO_INCLUDE,) if identifiers else ()
     found = replace(found, left_out=identifiers | dict(found.left_out), notes=(*found.notes, *hint))
@@ -79,10 +79,9 @@ def audit(
     else:
         _show(found, file)
     if page is not None:
-        from infoknife.atomic import written_whole
+        from infoknife.atomic import write_text
 
-        with written_whole(page) as html:
-            html.write(found.to_html().encode())
+        write_text(page, found.to_html())
         if not as_json:
             typer.echo(f"Page: {page}")
 
@@ -106,19 +105,19 @@ def _arguments(
 
     Without a word the features are the array z, or all columns that are left and do not look like identifiers.
     """
-    from infoknife.cli.measuring import chosen, declared, read, single
+    from infoknife.cli.measuring import columns_of, declared_kinds, one_column, read
     from infoknife.leakage import find_identifier
 
-    targets = [single(file, "--private", private)]
+    targets = [one_column(file, "--private", private)]
     if label is not None:
-        targets.append(single(file, "--label", label))
+        targets.append(one_column(file, "--label", label))
         if targets[0] == targets[1]:
             raise ValueError(f"--label is {label}, the private attribute; choose another column")
     text = ARRAY if features is None and ARRAY in file.groups else features
-    names = file.names if text is None else chosen(file, "--features", text)
+    names = file.names if text is None else columns_of(file, "--features", text)
     if text is not None and (both := [name for name in names if name in targets]):
         raise ValueError(f"--features has {both[0]}, which is what they are audited for; leave it out")
-    kinds = declared(file, discrete, continuous)
+    kinds = declared_kinds(file, discrete, continuous)
     if others := [name for name, is_discrete in kinds.items() if not is_discrete and name != targets[0]]:
         raise ValueError(
             f"--continuous names {others[0]}; expected the private attribute alone: other numbers are numbers"
@@ -132,15 +131,9 @@ def _arguments(
         more = [f"; {name} {how}. Name it in --features to audit it" for name, how in identifiers.items()][:1]
         raise ValueError(f"{file.path} has no features beside the private attribute; expected some{''.join(more)}")
     features_of = {name: _as_labels(found[name]) if kinds.get(name) else found[name] for name in taken}
-    targets_of = [
-        found[targets[0]],
-        *(_as_labels(found[name]) if kinds.get(name) else found[name] for name in targets[1:]),
-    ]
-    return {
-        "z": features_of,
-        **dict(zip(("s", "y"), targets_of, strict=False)),
-        "discrete": kinds.get(targets[0]),
-    }, identifiers
+    labels = [_as_labels(found[name]) if kinds.get(name) else found[name] for name in targets[1:]]
+    label_argument: dict[str, Any] = {"y": labels[0]} if labels else {}
+    return {"z": features_of, "s": found[targets[0]], "discrete": kinds.get(targets[0]), **label_argument}, identifiers
 
 
 def _as_labels(column: "RawColumn") -> "RawColumn":

@@ -7,7 +7,7 @@ import typer
 
 from infoknife.cli.tasks import matching
 from infoknife.cli.terminal import require_pandas
-from infoknife.cli.trials import Backend, Jobs, Retry, Scheduler, listed, numbers, print_tables, run_all
+from infoknife.cli.trials import Backend, Jobs, Retry, Scheduler, parse_integers, parse_list, print_tables, run_all
 
 if TYPE_CHECKING:
     from infoknife.paper.engine import Trial
@@ -55,8 +55,8 @@ def _selected(preset: str, tasks: str | None, methods: str | None, n: str | None
     wanted = None
     if tasks is not None:
         wanted = list(dict.fromkeys(t for part in tasks.split(",") for t in matching(catalogue.names(), part)))
-    sizes = listed(n, "n", int, "sample sizes as in 1000,5000")
-    found = trials(preset, tasks=wanted, only=listed(methods), sizes=sizes, seeds=numbers("seeds", seeds))
+    sizes = parse_list(n, "n", int, "sample sizes as in 1000,5000")
+    found = trials(preset, tasks=wanted, only=parse_list(methods), sizes=sizes, seeds=parse_integers("seeds", seeds))
     if not found:
         raise ValueError(f"methods is {methods!r}, and none of them is made for these tasks; choose others")
     return found

@@ -66,10 +66,8 @@ def _extras() -> Iterator[tuple[str, list[str]]]:
     """Yield every extra for users, and the packages that it lacks."""
     found: dict[str, list[str]] = {}
     for requirement in (requires("infoknife") or []) if _installed("infoknife") else []:
-        name, extra = (
-            re.split(r"[^\w.-]", requirement, maxsplit=1)[0],
-            requirement.partition("extra == ")[2].strip("'\""),
-        )
+        name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
+        extra = requirement.partition("extra == ")[2].strip("'\"")
         if extra and extra not in ("test", "docs", "dev"):
             found.setdefault(extra, []).extend([name] * (_installed(name) is None))
     yield from sorted(found.items())

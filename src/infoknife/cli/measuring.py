@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from infoknife.cli.options import MeasuringOptions
 from infoknife.cli.terminal import bar, note, print_json
 
 if TYPE_CHECKING:
@@ -25,19 +26,19 @@ ALTERNATIVES = {
 MAX_SHOWN = 50  # letters of columns' names on each side of a formula
 
 
-def opened(path: Path, rows: int | None = None, **text: Any) -> "File":
+def open_table(path: Path, options: MeasuringOptions) -> "File":
     """Open a file, or a sample of rows of a large one; what was recognised about it is said on stderr."""
     from infoknife.files import open_file
     from infoknife.streams import MAX_ROWS, SampledFile
 
-    is_large = path.is_dir() or (rows is not None and path.suffix.lower() in (".parquet", ".npy"))
-    file = SampledFile(path, rows or MAX_ROWS) if is_large else open_file(path, **text)
+    is_large = path.is_dir() or (options.rows is not None and path.suffix.lower() in (".parquet", ".npy"))
+    file = SampledFile(path, options.rows or MAX_ROWS) if is_large else open_file(path, **options.text)
     for words in file.notes:
         note(f"{path.name}: {words}")
     return file
 
 
-def chosen(file: "File", option: str, text: str) -> tuple[str, ...]:
+def columns_of(file: "File", option: str, text: str) -> tuple[str, ...]:
     """Return the columns that an option names, separated by commas.
 
     A name with a comma in it stands in double quotes, or alone. The name of an array with two axes is all its columns.
@@ -62,18 +63,18 @@ def _parts(text: str) -> list[str]:
         return [text]
 
 
-def single(file: "File", option: str, text: str) -> str:
+def one_column(file: "File", option: str, text: str) -> str:
     """Return the one column that an option names."""
-    found = chosen(file, option, text)
+    found = columns_of(file, option, text)
     if len(found) != 1:
         raise ValueError(f"{option} names {len(found)} columns; expected one")
     return found[0]
 
 
-def declared(file: "File", discrete: Iterable[str] | None, continuous: Iterable[str] | None) -> dict[str, bool]:
+def declared_kinds(file: "File", discrete: Iterable[str] | None, continuous: Iterable[str] | None) -> dict[str, bool]:
     """Return for each column that ``--discrete`` or ``--continuous`` names whether it is discrete."""
-    labels = [name for text in discrete or () for name in chosen(file, "--discrete", text)]
-    numbers = [name for text in continuous or () for name in chosen(file, "--continuous", text)]
+    labels = [name for text in discrete or () for name in columns_of(file, "--discrete", text)]
+    numbers = [name for text in continuous or () for name in columns_of(file, "--continuous", text)]
     if both := [name for name in labels if name in numbers]:
         raise ValueError(f"{', '.join(map(repr, both))}: both --discrete and --continuous; choose one")
     return dict.fromkeys(labels, True) | dict.fromkeys(numbers, False)
@@ -89,18 +90,10 @@ def read(file: "File", names: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def arguments(
-    file: "File", sides: Mapping[str, Sequence[str]], kinds: Mapping[str, bool], groups: str | None
-) -> dict[str, Any]:
-    """Return the arguments of a measuring function that come from a file.
-
-    Args:
-        file: The file.
-        sides: The names of the columns of x, y and given.
-        kinds: Whether columns are discrete, of those that are declared.
-        groups: The column that says which rows belong together.
-    """
-    apart = None if groups is None else single(file, "--groups", groups)
+def arguments(file: "File", sides: Mapping[str, Sequence[str]], options: MeasuringOptions) -> dict[str, Any]:
+    """Return the arguments of a measuring function that come from a file, by the names of the columns of each side."""
+    kinds = declared_kinds(file, options.discrete, options.continuous)
+    apart = None if options.groups is None else one_column(file, "--groups", options.groups)
     found = read(file, [*(name for names in sides.values() for name in names), *([apart] if apart else [])])
     wanted: dict[str, Any] = {side: {name: found[name] for name in names} for side, names in sides.items()}
     used = {name for names in sides.values() for name in names}
@@ -125,41 +118,30 @@ def formula(estimate: "Estimate") -> str:
     return f"{sign}({inside}{given})"
 
 
-def tell(
+def print_answer(
     file: Path,
     measured: Mapping[str, Any],
     settings: Mapping[str, Any],
     estimate: "Estimate",
+    options: MeasuringOptions,
     test: "PermutationTest | None" = None,
-    *,
-    as_json: bool,
-    pointwise: bool,
-    plot: Path | None,
 ) -> None:
     """Print an answer on stdout with notes on stderr, draw it if asked to, and stop with 1 if there is none.
 
-    Args:
-        file: Where the columns are from.
-        measured: The arguments of the measuring function.
-        settings: Its options.
-        estimate: The answer.
-        test: The permutation test alongside it, if there is one.
-        as_json: Whether it is printed as JSON.
-        pointwise: Whether with the values of all rows.
-        plot: Where the picture goes, if anywhere.
+    ``measured`` and ``settings`` are the arguments of the measuring function, and ``test`` may stand beside its answer.
     """
     from infoknife.files import printable
 
     title = f"{formula(estimate)} of {printable(file.name)}"
-    if as_json:
-        _print_json(file, measured, settings, estimate, test, pointwise=pointwise)
+    if options.as_json:
+        _print_json(file, measured, settings, estimate, test, pointwise=options.pointwise)
     else:
         _print_table(title, estimate, test)
-    advise(estimate.diagnostics.columns)
-    if plot is not None:
-        from infoknife.pictures.measure import portrait, save
+    note_kinds(estimate.diagnostics.columns)
+    if options.plot is not None:
+        from infoknife.pictures.measure import measurement_figure, save
 
-        save(portrait(title, estimate, _table(measured, settings).columns), plot)
+        save(measurement_figure(title, estimate, _table(measured, settings).columns), options.plot)
     if math.isnan(estimate.value):
         raise typer.Exit(1)
 
@@ -211,7 +193,7 @@ def _print_json(
     print_json(content)
 
 
-def advise(columns: "Iterable[ColumnKind]") -> None:
+def note_kinds(columns: "Iterable[ColumnKind]") -> None:
     """Say on stderr what columns were taken as that could be something else, and how to decide that."""
     found: dict[tuple[str, str], list[str]] = {}
     for column in columns:

@@ -8,84 +8,63 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from infoknife.cli import options
+from infoknife.cli.options import (
+    EFFORT,
+    Effort,
+    File,
+    MeasuringOptions,
+    column_option,
+    measuring_option,
+    no_warnings,
+    output_option,
+    with_options,
+)
 from infoknife.cli.terminal import bar, note, print_json
 
 if TYPE_CHECKING:
-    from infoknife.files import File
+    from infoknife.files import File as Table
     from infoknife.measure.pairs import Pairs
 
 FEW_PAIRS = 6  # so few are quicker than the start of other processes
 MANY_PAIRS = 1000  # so many are screened first
 MAX_LISTED = 100  # pairs that are printed
+NUMBER = {"metavar": "N", "show_default": False}
+TEST = "Test independence too, by so many permutations of the rows of y."
+SCREEN = "With --all: leave out pairs that bins and ranks show to be independent at this level; 1: none."
 
 
+@with_options(MeasuringOptions, "options")
 def mi(
-    file: options.File,
-    x: Annotated[str | None, options.column_option("--x", "One side.")] = None,
-    y: Annotated[str | None, options.column_option("--y", "The other side.")] = None,
-    given: options.Given = None,
-    groups: options.Groups = None,
-    columns: Annotated[
-        str | None, options.column_option("--columns", "With --all: those to pair.", "all of them")
-    ] = None,
-    discrete: options.Discrete = None,
-    continuous: options.Continuous = None,
+    file: File,
+    x: Annotated[str | None, column_option("--x", "One side.")] = None,
+    y: Annotated[str | None, column_option("--y", "The other side.")] = None,
+    columns: Annotated[str | None, column_option("--columns", "With --all: those to pair.", "all of them")] = None,
     every_pair: Annotated[
-        bool, options.measuring_option("--all", "Every pair of columns instead of --x and --y, the strongest first.")
+        bool, measuring_option("--all", "Every pair of columns instead of --x and --y, the strongest first.")
     ] = False,
-    sep: options.Sep = None,
-    decimal: options.Decimal = None,
-    encoding: options.Encoding = None,
-    unit: options.UnitOption = options.Unit.NATS,
     effort: Annotated[
-        options.Effort | None,
-        options.measuring_option("--effort", options.EFFORT, show_default="standard; with --all quick"),
+        Effort | None, measuring_option("--effort", EFFORT, show_default="standard; with --all quick")
     ] = None,
-    method: options.Method = "auto",
-    permutations: Annotated[
-        int | None,
-        options.measuring_option(
-            "--permutations",
-            "Test independence too, by so many permutations of the rows of y.",
-            min=1,
-            metavar="N",
-            show_default=False,
-        ),
-    ] = None,
-    missing: options.MissingOption = options.Missing.ERROR,
-    blocks: options.Blocks = None,
+    permutations: Annotated[int | None, measuring_option("--permutations", TEST, min=1, **NUMBER)] = None,
     jobs: Annotated[
-        int, options.measuring_option("--jobs", "With --all: processes; 0: one on every core.", min=0, metavar="N")
+        int, measuring_option("--jobs", "With --all: processes; 0: one on every core.", min=0, metavar="N")
     ] = 0,
-    rows: options.RowsOption = None,
-    stderr: options.Stderr = None,
     screen: Annotated[
         float | None,
-        options.measuring_option(
-            "--screen",
-            "With --all: leave out pairs that bins and ranks show to be independent at this level; 1: none.",
-            min=0.0,
-            max=1.0,
-            show_default="0.05 beyond 1,000 pairs",
-        ),
+        measuring_option("--screen", SCREEN, min=0.0, max=1.0, show_default="0.05 beyond 1,000 pairs"),
     ] = None,
     scheduler: Annotated[
         str | None,
-        options.measuring_option(
+        measuring_option(
             "--scheduler", "With --all: a Dask scheduler, tcp://host:port.", metavar="ADDRESS", show_default=False
         ),
     ] = None,
-    seed: options.Seed = 0,
-    as_json: options.AsJson = False,
-    pointwise: options.Pointwise = False,
     out: Annotated[
         Path | None,
-        options.output_option(
-            "--out", "With --all: write a CSV with one row per pair.", metavar="FILE", show_default=False
-        ),
+        output_option("--out", "With --all: write a CSV with one row per pair.", metavar="FILE", show_default=False),
     ] = None,
-    plot: options.Plot = None,
+    *,
+    options: MeasuringOptions,
 ) -> None:
     """Measure how much some columns of a file tell about others, with the uncertainty.
 
@@ -96,36 +75,34 @@ def mi(
 
     All pairs: `infoknife mi flowers.csv --all --out pairs.csv --plot heat.png`
     """
-    for_sides = {"--x": x, "--y": y, "--given": given, "--pointwise": pointwise or None, "--stderr": stderr}
+    shown = {"--pointwise": options.pointwise or None, "--stderr": options.stderr}
+    for_sides = {"--x": x, "--y": y, "--given": options.given, **shown}
     for_pairs = {"--columns": columns, "--out": out, "--jobs": jobs or None}
     _check_usage(every_pair, for_sides, for_pairs | {"--screen": screen, "--scheduler": scheduler})
-    if permutations is not None and given is not None:
+    if permutations is not None and options.given is not None:
         raise ValueError("--permutations tests independence without a condition; leave out --given")
-    options.check_outputs(file, plot=plot, out=out, pointwise=pointwise, as_json=as_json)
+    options.check(file, out)
     from infoknife import measure
-    from infoknife.cli.measuring import arguments, chosen, declared, opened, tell
+    from infoknife.cli.measuring import arguments, columns_of, open_table, print_answer
 
-    options.check_method(method)
-    usual = options.Effort.QUICK if every_pair else options.Effort.STANDARD
-    settings = options.settings(method, unit, effort or usual, seed, missing, blocks)
-    table = opened(file, rows, sep=sep, decimal=decimal, encoding=encoding)
-    kinds = declared(table, discrete, continuous)
+    settings = options.settings(effort or ("quick" if every_pair else "standard"))
+    table = open_table(file, options)
     if every_pair:
         where: dict[str, Any] = {"out": out, "screen": screen, "scheduler": scheduler, "jobs": jobs}
-        pairs = _all_pairs(table, columns, groups, kinds, settings, permutations, **where)
-        _tell_pairs(pairs, table, settings, permutations or 0, as_json=as_json, out=out, plot=plot)
+        pairs = _all_pairs(table, columns, options, settings, permutations, **where)
+        _print_answer(pairs, table, settings, permutations or 0, options, out)
         return
-    texts = {"x": x, "y": y, "given": given}
-    sides = {side: chosen(table, f"--{side}", text) for side, text in texts.items() if text is not None}
-    measured = arguments(table, sides, kinds, groups)
+    texts = {"x": x, "y": y, "given": options.given}
+    sides = {side: columns_of(table, f"--{side}", text) for side, text in texts.items() if text is not None}
+    measured = arguments(table, sides, options)
     test = None
-    with bar() as watch, options.no_warnings():
-        estimate = measure.mutual_information(**measured, **settings, stderr=stderr, progress=watch)
+    with bar() as watch, no_warnings():
+        estimate = measure.mutual_information(**measured, **settings, stderr=options.stderr, progress=watch)
         if permutations is not None:
             watch(1.0, f"{permutations} permutations")
             how = {name: settings[name] for name in ("method", "seed", "missing", "blocks")}
             test = measure.permutation_test(**measured, **how, permutations=permutations)
-    tell(file, measured, settings, estimate, test, as_json=as_json, pointwise=pointwise, plot=plot)
+    print_answer(file, measured, settings, estimate, options, test)
 
 
 def _check_usage(every_pair: bool, for_sides: Mapping[str, Any], for_pairs: Mapping[str, Any]) -> None:
@@ -139,10 +116,9 @@ def _check_usage(every_pair: bool, for_sides: Mapping[str, Any], for_pairs: Mapp
 
 
 def _all_pairs(
-    file: "File",
+    file: "Table",
     columns: str | None,
-    groups: str | None,
-    kinds: Mapping[str, bool],
+    options: MeasuringOptions,
     settings: dict[str, Any],
     permutations: int | None,
     *,
@@ -152,12 +128,15 @@ def _all_pairs(
     jobs: int,
 ) -> "Pairs":
     """Measure all pairs with a bar on stderr; what cannot be measured is named there, and the others go on."""
-    from infoknife.cli.measuring import chosen, read, single
+    from infoknife.cli.measuring import columns_of, declared_kinds, one_column, read
     from infoknife.measure import pairs as room
 
-    apart = single(file, "--groups", groups) if groups is not None else None
+    kinds = declared_kinds(file, options.discrete, options.continuous)
+    apart = one_column(file, "--groups", options.groups) if options.groups is not None else None
     names = (
-        tuple(name for name in file.names if name != apart) if columns is None else chosen(file, "--columns", columns)
+        tuple(name for name in file.names if name != apart)
+        if columns is None
+        else columns_of(file, "--columns", columns)
     )
     if len(names) < 2:
         raise ValueError(f"--all has {', '.join(names)} alone; expected two columns or more")
@@ -193,34 +172,32 @@ def _all_pairs(
     return room.Pairs(names, tuple(pairs), settings["unit"], left_out, run)
 
 
-def _tell_pairs(
+def _print_answer(
     pairs: "Pairs",
-    file: "File",
+    file: "Table",
     settings: Mapping[str, Any],
     permutations: int,
-    *,
-    as_json: bool,
+    options: MeasuringOptions,
     out: Path | None,
-    plot: Path | None,
 ) -> None:
     """Write what is asked for, print the pairs, and stop with 1 if a part of them is not there."""
-    from infoknife.cli.measuring import advise
+    from infoknife.cli.measuring import note_kinds
     from infoknife.files import printable
 
     title = f"Mutual information of columns of {printable(file.path.name)}"
-    if as_json:
+    if options.as_json:
         print_json({"file": str(file.path), "effort": settings["effort"], "seed": settings["seed"]} | pairs.as_dict())
     else:
         _print_pairs(pairs, title, permutations)
-    advise([column for pair in pairs.pairs for column in pair.columns])
-    if not as_json and (noted := sum(bool(pair.messages and pair.rows) for pair in pairs.pairs)):
+    note_kinds([column for pair in pairs.pairs for column in pair.columns])
+    if not options.as_json and (noted := sum(bool(pair.messages and pair.rows) for pair in pairs.pairs)):
         note(f"{noted} {'pair has' if noted == 1 else 'pairs have'} notes, which are in --out and --json")
     if out is not None:
         pairs.write_csv(out)
-    if plot is not None:
+    if options.plot is not None:
         from infoknife.pictures.measure import heat_map, save
 
-        save(heat_map(title, pairs.names, pairs.matrix("value"), pairs.matrix("stderr"), pairs.unit), plot)
+        save(heat_map(title, pairs.names, pairs.matrix("value"), pairs.matrix("stderr"), pairs.unit), options.plot)
     if pairs.failed:
         raise typer.Exit(1)
 
@@ -230,7 +207,7 @@ def _print_pairs(pairs: "Pairs", title: str, permutations: int) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from infoknife.pictures.measure import written
+    from infoknife.pictures.measure import three_decimals
 
     typer.echo(f"{title}, in {pairs.unit}")
     table = Table(box=None, pad_edge=False)
@@ -239,8 +216,8 @@ def _print_pairs(pairs: "Pairs", title: str, permutations: int) -> None:
     ranked = sorted((pair for pair in pairs.pairs if not math.isnan(pair.value)), key=lambda pair: -pair.value)
     for pair in ranked[:MAX_LISTED]:
         p_value = [f"{pair.p_value:.2g}"] if permutations else []
-        error = "" if math.isnan(pair.stderr) else written(pair.stderr)
-        table.add_row(*map(Text, (*pair.names, written(pair.value), error, *p_value, f"{pair.rows:,}")))
+        error = "" if math.isnan(pair.stderr) else three_decimals(pair.stderr)
+        table.add_row(*map(Text, (*pair.names, three_decimals(pair.value), error, *p_value, f"{pair.rows:,}")))
     (console if (console := Console()).is_terminal else Console(width=1 << 10)).print(table)
     if len(ranked) > MAX_LISTED:
         typer.echo(f"and {len(ranked) - MAX_LISTED:,} more, which --out and --json have")

@@ -1,11 +1,13 @@
 """The options that the measuring commands share, and the checks that come before any work."""
 
+import functools
+import inspect
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -16,28 +18,9 @@ PICTURES_OR = f"{', '.join(PICTURES[:-1])} or {PICTURES[-1]}"
 EFFORT = "How long to look for the best density."
 
 
-class Unit(StrEnum):
-    """What information is measured in."""
-
-    NATS = "nats"
-    BITS = "bits"
-
-
-class Effort(StrEnum):
-    """How much time a measurement may take."""
-
-    QUICK = "quick"
-    STANDARD = "standard"
-    THOROUGH = "thorough"
-
-
-class Missing(StrEnum):
-    """What becomes of rows with missing values."""
-
-    ERROR = "error"
-    DROP = "drop"
-    CATEGORY = "category"
-
+Unit = Literal["nats", "bits"]
+Effort = Literal["quick", "standard", "thorough"]
+Missing = Literal["error", "drop", "category"]
 
 COLUMNS, MEASURING, OUTPUT = "Columns, by name: a,b", "Measuring", "Output"  # the parts of the help
 TEXT = "CSV and TSV"
@@ -95,20 +78,75 @@ DRAW = f"Draw a picture; the name ends with {PICTURES_OR}."
 Plot = Annotated[Path | None, output_option("--plot", DRAW, metavar="FILE", show_default=False)]
 
 
-def settings(
-    method: str, unit: Unit, effort: Effort, seed: int, missing: Missing, blocks: int | None
-) -> dict[str, Any]:
-    """Return the options of measuring functions that do not name columns."""
-    how = {"method": method, "unit": unit.value, "effort": effort.value, "seed": seed}
-    return how | {"missing": missing.value, "blocks": blocks}
+Command = Callable[..., None]
 
 
-def check_method(method: str) -> None:
-    """Stop where there is no such density, before a file is read."""
-    from infoknife.inputs import one_of
-    from infoknife.measure import methods
+def with_options(kind: type, name: str) -> Callable[[Command], Command]:
+    """Give a command the fields of a dataclass as options; it takes them as one argument of this name."""
+    shared = inspect.signature(kind).parameters
 
-    one_of("--method", method, ("auto", *methods()))
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def wrapped(**given: Any) -> None:
+            command(**{name: kind(**{key: given.pop(key) for key in shared})}, **given)
+
+        own = [each for key, each in inspect.signature(command).parameters.items() if key != name]
+        every = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *shared.values())]
+        wrapped.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+        hints = get_type_hints(command, include_extras=True) | {each.name: each.type for each in fields(kind)}
+        wrapped.__annotations__ = {each.name: hints[each.name] for each in every}
+        return wrapped
+
+    return decorate
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuringOptions:
+    """What ``entropy`` and ``mi`` can be told alike."""
+
+    given: Given = None
+    groups: Groups = None
+    discrete: Discrete = None
+    continuous: Continuous = None
+    sep: Sep = None
+    decimal: Decimal = None
+    encoding: Encoding = None
+    unit: UnitOption = "nats"
+    method: Method = "auto"
+    missing: MissingOption = "error"
+    blocks: Blocks = None
+    rows: RowsOption = None
+    stderr: Stderr = None
+    seed: Seed = 0
+    as_json: AsJson = False
+    pointwise: Pointwise = False
+    plot: Plot = None
+
+    @property
+    def text(self) -> dict[str, Any]:
+        """How a text file is written."""
+        return {"sep": self.sep, "decimal": self.decimal, "encoding": self.encoding}
+
+    def settings(self, effort: Effort) -> dict[str, Any]:
+        """Return the options of measuring functions that do not name columns."""
+        how = {"method": self.method, "unit": self.unit, "effort": effort, "seed": self.seed}
+        return how | {"missing": self.missing, "blocks": self.blocks}
+
+    def check(self, file: Path, out: Path | None = None) -> None:
+        """Stop before a file is read where there is no such density, or where what is wanted has no place."""
+        if self.pointwise and not self.as_json:
+            raise ValueError("--pointwise is for --json alone; add --json")
+        if self.plot is not None:
+            if self.plot.suffix.lower() not in PICTURES:
+                raise ValueError(f"--plot is {self.plot}; expected a name that ends with {PICTURES_OR}")
+            require_matplotlib()
+        for option, path in (("--plot", self.plot), ("--out", out)):
+            if path is not None:
+                check_writable(option, path, file)
+        from infoknife.inputs import one_of
+        from infoknife.measure import methods
+
+        one_of("--method", self.method, ("auto", *methods()))
 
 
 @contextmanager
@@ -119,18 +157,3 @@ def no_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MeasurementWarning)
         yield
-
-
-def check_outputs(
-    file: Path, *, plot: Path | None = None, out: Path | None = None, pointwise: bool = False, as_json: bool = False
-) -> None:
-    """Stop where a file that is to be written cannot be, or is the input, or where what is wanted has no place."""
-    if pointwise and not as_json:
-        raise ValueError("--pointwise is for --json alone; add --json")
-    if plot is not None:
-        if plot.suffix.lower() not in PICTURES:
-            raise ValueError(f"--plot is {plot}; expected a name that ends with {PICTURES_OR}")
-        require_matplotlib()
-    for option, path in (("--plot", plot), ("--out", out)):
-        if path is not None:
-            check_writable(option, path, file)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from infoknife.cli.terminal import require_pandas
-from infoknife.cli.trials import Backend, Jobs, Retry, Scheduler, listed, numbers, print_tables, run_all
+from infoknife.cli.trials import Backend, Jobs, Retry, Scheduler, parse_integers, parse_list, print_tables, run_all
 
 
 def reproduce(
@@ -43,13 +43,13 @@ def reproduce(
         _list()
         return
     only: dict[str, Any] = {
-        "method": listed(methods),
-        "seed": numbers("seeds", seeds),
-        "pair": listed(pairs),
-        "corpus": listed(corpora),
-        "weight": listed(weights, "weights", float, "numbers as in 0.1,1"),
-        "task": listed(tasks),
-        "train_size": listed(train_sizes, "train_sizes", _size, "numbers, or all, as in 500,all"),
+        "method": parse_list(methods),
+        "seed": parse_integers("seeds", seeds),
+        "pair": parse_list(pairs),
+        "corpus": parse_list(corpora),
+        "weight": parse_list(weights, "weights", float, "numbers as in 0.1,1"),
+        "task": parse_list(tasks),
+        "train_size": parse_list(train_sizes, "train_sizes", _size, "numbers, or all, as in 500,all"),
     }
     wanted = select(name, preset, data=data, only=only)
     where = {"data": data, "device": device, "backend": backend, "scheduler": scheduler}

@@ -2,9 +2,8 @@
 
 import difflib
 from collections.abc import Iterable, Iterator
-from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,11 +18,7 @@ MORE = (
 )
 
 
-class TruthKind(StrEnum):
-    """What a task has a truth of."""
-
-    ENTROPY = "entropy"
-    MI = "mi"
+TruthKind = Literal["entropy", "mi"]
 
 
 def tasks(
@@ -64,7 +59,7 @@ def matching(names: Iterable[str], pattern: str) -> list[str]:
 def _kind(task: "Task") -> TruthKind:
     from infoknife.tasks import EntropyTask
 
-    return TruthKind.ENTROPY if isinstance(task, EntropyTask) else TruthKind.MI
+    return "entropy" if isinstance(task, EntropyTask) else "mi"
 
 
 def _list(found: "list[Task]") -> None:
@@ -91,7 +86,7 @@ def _list(found: "list[Task]") -> None:
 
 
 def _symbol(task: "Task") -> str:
-    return "h(X)" if _kind(task) is TruthKind.ENTROPY else "I(X;Y)"
+    return "h(X)" if _kind(task) == "entropy" else "I(X;Y)"
 
 
 def _about(task: "Task") -> Iterator[str]:

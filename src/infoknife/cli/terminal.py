@@ -141,13 +141,7 @@ def require_matplotlib() -> None:
 
 
 def check_writable(option: str, path: Path, read: Path | None = None) -> None:
-    """Try to write a file without a trace: one that was not there is not there afterwards.
-
-    Args:
-        option: That names it.
-        path: The file.
-        read: A file that must not be overwritten.
-    """
+    """Try to write the file that an option names without a trace; it must not be the one that is ``read``."""
     try:
         if read is not None and path.exists() and read.exists() and path.samefile(read):
             raise ValueError(f"{option} is {path}, the file that is read; choose another {option}")
@@ -180,7 +174,7 @@ def cannot_write(error: OSError, where: Path) -> ValueError:
     return ValueError(f"cannot write to {error.filename or where}: {reason}; choose another --out")
 
 
-def show_anything() -> None:
+def replace_unencodable() -> None:
     """Let stdout and stderr write what their encoding does not have in other characters, instead of failing.
 
     Examples:

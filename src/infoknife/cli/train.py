@@ -57,7 +57,7 @@ def domain_adaptation(
     from infoknife.paper.applications.domain_adaptation import AdaptationSettings, adapt, load_pair
 
     changes = run.settings({"steps": steps})
-    settings = AdaptationSettings.preset(run.preset, source, target, method, run.seed, **changes)
+    settings = AdaptationSettings.preset(run.preset, method, source=source, target=target, **changes)
     domains = load_pair(source, target, folder=data, size=settings.size)
     digest = "-".join(domain.digest for domain in domains)
     folder, results = run.train(settings, digest, partial(adapt, settings, *domains))
@@ -115,7 +115,7 @@ def fair_text(
     if corpus == "synthetic" and own:
         raise ValueError("--corpus synthetic is made up; leave out --data, --hub and columns, or --corpus")
     changes, name = run.settings({**given, **columns}), corpus or ("own" if own else "synthetic")
-    settings = FairTextSettings.preset(run.preset, name, method, run.seed, **changes)
+    settings = FairTextSettings.preset(run.preset, method, corpus=name, **changes)
     texts = corpus_of(settings, data)
     folder, results = run.train(settings, texts.digest, partial(learn, settings, corpus=texts))
     low, high = results["leak_interval"]
@@ -173,7 +173,7 @@ def ib_text(
         raise ValueError("--second and --no-second are both given; expected one of them")
     run = replace(run, changes=[*more, *["second=none"] * no_second, *(run.changes or [])])
     name = "own" if task is None else task_key(task)
-    settings = BottleneckSettings.preset(run.preset, name, method, run.seed, **run.settings(given))
+    settings = BottleneckSettings.preset(run.preset, method, task=name, **run.settings(given))
     library("transformers", "ib-text")
     from infoknife.paper.applications.ib_text import data_of, tune
 

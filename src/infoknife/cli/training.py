@@ -2,17 +2,17 @@
 
 import ast
 import functools
-import inspect
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from infoknife.cli.options import with_options
 from infoknife.cli.terminal import cannot_write, counter, note
 from infoknife.cli.trials import check_device
 
@@ -23,48 +23,35 @@ if TYPE_CHECKING:
 Facts = Mapping[str, float]
 OnProgress = Callable[[int, Facts], None]
 WORDS = {"true": True, "false": False, "none": None, "all": None}
+SET = "Any other setting, as estimator.activation=tanh; may be repeated."
 SHOWN = {
     **{"source_accuracy": "src {:.2f}", "target_accuracy": "tgt {:.2f}", "main_accuracy": "main {:.2f}"},
     **{"score": "score {:.3f}", "information": "MI {:.2f}", "relevance": "label {:.2f}"},
 }
-
-Preset = Annotated[str, typer.Option(help="paper: as published; cpu: minutes; quick: a glance.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
-BatchSize = Annotated[int | None, typer.Option(min=2, help="Rows in a step.")]
-Rate = Annotated[float | None, typer.Option(help="Learning rate of the encoder.")]
-Weight = Annotated[
-    float | None, typer.Option("--weight", "--lambda", help="Lambda, in front of the information in nats.")
-]
-Set = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="NAME=VALUE", help="Any other setting, as estimator.activation=tanh; may be repeated."
-    ),
-]
-Device = Annotated[str, typer.Option(help="Where the networks are: cpu, or cuda.")]
-Threads = Annotated[int, typer.Option(min=0, help="Threads of torch; 0: one for every core.")]
-TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="Write curves for TensorBoard as well.")]
-Out = Annotated[Path, typer.Option(help="Where the run's folder is made: settings, metrics, model and page.")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """What all applications can be told: settings that they share, where a run goes, and what is to be seen of it."""
 
-    preset: Preset = "cpu"
-    seed: Seed = 0
-    batch_size: BatchSize = None
-    lr: Rate = None
-    weight: Weight = None
-    changes: Set = None
-    device: Device = "cpu"
-    threads: Threads = 0
-    tensorboard: TensorBoard = False
-    out: Out = Path("infoknife-runs")
+    preset: Annotated[str, typer.Option(help="paper: as published; cpu: minutes; quick: a glance.")] = "cpu"
+    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0
+    batch_size: Annotated[int | None, typer.Option(min=2, help="Rows in a step.")] = None
+    lr: Annotated[float | None, typer.Option(help="Learning rate of the encoder.")] = None
+    weight: Annotated[
+        float | None, typer.Option("--weight", "--lambda", help="Lambda, in front of the information in nats.")
+    ] = None
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET)] = None
+    device: Annotated[str, typer.Option(help="Where the networks are: cpu, or cuda.")] = "cpu"
+    threads: Annotated[int, typer.Option(min=0, help="Threads of torch; 0: one for every core.")] = 0
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write curves for TensorBoard as well.")] = False
+    out: Annotated[Path, typer.Option(help="Where the run's folder is made: settings, metrics, model and page.")] = (
+        Path("infoknife-runs")
+    )
 
     def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Settings from options that were given and from ``--set``, where a dot is an option of the estimator."""
-        every = {**given, "batch_size": self.batch_size, "lr": self.lr, "weight": self.weight}
+        every = {**given, "seed": self.seed, "batch_size": self.batch_size, "lr": self.lr, "weight": self.weight}
         found: dict[str, Any] = {name: value for name, value in every.items() if value is not None}
         for text in self.changes or []:
             name, equals, value = text.partition("=")
@@ -87,17 +74,13 @@ class RunOptions:
         """Train with a bar on stderr, and return the run's folder and results; those of a run that has ended are read.
 
         Started by torchrun, all processes share one run; the first one shows and writes, and the others end here.
-
-        Args:
-            settings: What is run.
-            data: The digest of the data.
-            function: Takes ``folder``, ``device`` and ``on_progress``.
+        ``data`` is the digest of the data; ``function`` takes ``folder``, ``device`` and ``on_progress``.
         """
         import torch
         from filelock import FileLock, Timeout
 
         from infoknife.distributed import said_by_first
-        from infoknife.paper.applications.run import ended, run_folder
+        from infoknife.paper.applications.run import read_results, run_folder
 
         check_device(self.device)
         folder = run_folder(self.out, settings, data)
@@ -105,7 +88,7 @@ class RunOptions:
         try:
             with warnings.catch_warnings(record=True) as caught, _all_ranks(self.device) as rank:
                 warnings.simplefilter("always", UserWarning)
-                results = said_by_first(None if rank else ended(folder))
+                results = said_by_first(None if rank else read_results(folder))
                 if results is not None and not rank:
                     note(f"this run has ended; its results are in {folder}")
                     return folder, results
@@ -139,21 +122,14 @@ class RunOptions:
 
 def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options of ``RunOptions`` to a command, which takes them as ``run``."""
-    shared = inspect.signature(RunOptions).parameters
 
     @functools.wraps(command)
-    def wrapped(**given: Any) -> None:
-        run = RunOptions(**{name: given.pop(name) for name in shared})
+    def quietly(**given: Any) -> None:
         with warnings.catch_warnings():  # what a corpus warns of is among its notes
             warnings.simplefilter("ignore", UserWarning)
-            command(**given, run=run)
+            command(**given)
 
-    own = [each for name, each in inspect.signature(command).parameters.items() if name != "run"]
-    every = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *shared.values())]
-    wrapped.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
-    hints = get_type_hints(command, include_extras=True) | {each.name: each.type for each in fields(RunOptions)}
-    wrapped.__annotations__ = {each.name: hints[each.name] for each in every}
-    return wrapped
+    return with_options(RunOptions, "run")(quietly)
 
 
 def _value(text: str) -> Any:

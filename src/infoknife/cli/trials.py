@@ -56,11 +56,11 @@ def check_device(device: str) -> None:
         raise ValueError(f"device is {device!r}; expected cpu, or cuda where there is one") from None
 
 
-def numbers(name: str, text: str | None) -> list[int] | None:
+def parse_integers(name: str, text: str | None) -> list[int] | None:
     """Read whole numbers, as 0,1 or 0-9 or both; a ``ValueError`` that names the option where it is neither.
 
     Examples:
-        >>> numbers("seeds", "0,4-6")
+        >>> parse_integers("seeds", "0,4-6")
         [0, 4, 5, 6]
     """
     if text is None:
@@ -72,11 +72,11 @@ def numbers(name: str, text: str | None) -> list[int] | None:
     return [number for part in ranges for number in part]
 
 
-def listed(text: str | None, name: str = "", read: Callable[[str], Any] = str, expected: str = "") -> Any:
+def parse_list(text: str | None, name: str = "", read: Callable[[str], Any] = str, expected: str = "") -> Any:
     """Read a list with commas; a ``ValueError`` that names the option where a part of it cannot be read.
 
     Examples:
-        >>> listed("0.1,1", "weights", float, "numbers as in 0.1,1"), listed("knife,doe"), listed(None)
+        >>> parse_list("0.1,1", "weights", float, "numbers as in 0.1,1"), parse_list("knife,doe"), parse_list(None)
         ([0.1, 1.0], ['knife', 'doe'], None)
     """
     try:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
-from infoknife.atomic import written_whole
+from infoknife.atomic import write_text
 from infoknife.demo.page import Learning, codes_table, density_table, html, relations_table
 from infoknife.demo.parts import FULL, QUICK, Budget, learned, measured, relations, trained
 from infoknife.pictures import Table
@@ -16,14 +16,7 @@ FILES = ("index.html", "density.png")
 
 
 def show(folder: Path, budget: Budget, seed: int, on_progress: Callable[[float, str], None]) -> list[Table]:
-    """Run the three parts, write ``FILES`` into a folder that is there, and return the tables.
-
-    Args:
-        folder: Where the files go.
-        budget: How much work is done.
-        seed: Where all randomness comes from.
-        on_progress: Called with the part that is done and what comes next.
-    """
+    """Run the three parts, write ``FILES`` into a folder that is there, and return the tables."""
     done, steps = count(), len(relations()) + 6  # two codes, trained and attacked; the density; drawing
 
     def say(words: str) -> None:
@@ -33,8 +26,7 @@ def show(folder: Path, budget: Budget, seed: int, on_progress: Callable[[float, 
     say("drawing")
     command = f"infoknife demo --seed {seed}" + (" --quick" if budget == QUICK else "")
     text = html(found, codes, density, seed, command)
-    with written_whole(folder / FILES[0]) as file:
-        file.write(text.encode())
+    write_text(folder / FILES[0], text)
     with styled("density"):
         Learning(density, seed).draw().savefig(folder / FILES[1], dpi=150)
     return [relations_table(found), codes_table(codes), density_table(density)]

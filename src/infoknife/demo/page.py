@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import torch
 
-from infoknife.demo.parts import POINTS, Codes, Learned, Measured
+from infoknife.demo.parts import POINTS, Codes, LearnedDensity, MeasuredRelation
 from infoknife.pictures import Bar, Bars, Chart, Colour, Panel, Section, Series, Table, page
 from infoknife.pictures.charts import BLUE, ORANGE
 from infoknife.pictures.style import Axes, Figure, laid_out, new_figure
@@ -17,7 +17,7 @@ SHADES = ["#ffffff", "#fbe6da", "#efa27a", "#c8553d", "#6e1f14"]
 class Learning(NamedTuple):
     """The picture's rows, the density that was learned from them, and samples of it, side by side."""
 
-    found: Learned
+    found: LearnedDensity
     seed: int
     name: str = "density"
     title: str = "Rows, the density that was learned from them, and samples drawn from it"
@@ -53,7 +53,7 @@ def _scatter(axes: Axes, points: torch.Tensor, colour: Colour) -> None:
     axes.scatter(*points.T.numpy(), s=1.5, c=colour.light, alpha=0.5, linewidths=0, rasterized=True)
 
 
-def relations_table(found: Sequence[Measured]) -> Table:
+def relations_table(found: Sequence[MeasuredRelation]) -> Table:
     """Estimates and truths in nats."""
     rows = []
     for one in found:
@@ -77,13 +77,13 @@ def codes_table(codes: Codes) -> Table:
     )
 
 
-def density_table(found: Learned) -> Table:
+def density_table(found: LearnedDensity) -> Table:
     """The picture's entropy."""
     row = ("the picture", f"{found.picture.entropy():.3f}", f"{found.estimate:.3f} ± {found.stderr:.3f}")
     return Table("Entropy in nats, on fresh rows", ("", "truth", "KNIFE"), (row,))
 
 
-def html(found: Sequence[Measured], codes: Codes, density: Learned, seed: int, command: str) -> str:
+def html(found: Sequence[MeasuredRelation], codes: Codes, density: LearnedDensity, seed: int, command: str) -> str:
     """Return the whole page."""
     first = found[0]
     rows = Series("rows", BLUE, "dots", first.x[:1000, 0].tolist(), first.y[:1000, 0].tolist())
@@ -93,9 +93,8 @@ def html(found: Sequence[Measured], codes: Codes, density: Learned, seed: int, c
         for words, audited in (("plain", codes.plain), ("regularized", codes.hidden))
         for probe in audited.probes
     )
-    attackers = Bars(
-        "attackers", "How often attackers name the hidden class: balanced accuracy", bars, (("chance", 0.5),)
-    )
+    title = "How often attackers name the hidden class: balanced accuracy"
+    attackers = Bars("attackers", title, bars, (("chance", 0.5),))
     sections = [
         Section(
             "measure",

@@ -35,7 +35,7 @@ class Budget(NamedTuple):
 FULL, QUICK = Budget(2000, 300, 1200), Budget(300, 30, 60)
 
 
-class Measured(NamedTuple):
+class MeasuredRelation(NamedTuple):
     """A relation of known information, measured twice from the same rows."""
 
     title: str
@@ -53,7 +53,7 @@ class Codes(NamedTuple):
     hidden: Audit
 
 
-class Learned(NamedTuple):
+class LearnedDensity(NamedTuple):
     """A density that was learned from rows of a picture, and its entropy on fresh ones, in nats."""
 
     picture: Drawing
@@ -74,24 +74,24 @@ def relations() -> dict[str, tasks.PairTask]:
     }
 
 
-def measured(budget: Budget, seed: int, say: Say) -> list[Measured]:
+def measured(budget: Budget, seed: int, say: Say) -> list[MeasuredRelation]:
     """Measure every relation by ``mutual_information`` and by its usual rival."""
     found = []
     for title, task in relations().items():
         say(f"measuring {title}")
         x, y = task.sample(budget.rows, seed)
         estimate = mutual_information(x, y, effort="quick", seed=seed)
-        found.append(Measured(title, task.mutual_information(), estimate, ksg(x.numpy(), y.numpy()), x, y))
+        found.append(MeasuredRelation(title, task.mutual_information(), estimate, ksg(x.numpy(), y.numpy()), x, y))
     return found
 
 
-def ksg(x: NDArray[np.float64], y: NDArray[np.float64], neighbours: int = NEIGHBOURS) -> float:
+def ksg(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     """I(X; Y) in nats by k nearest neighbours, as most people measure it (Kraskov et al., 2004, the first of two)."""
     sides = [(one - one.mean(0)) / one.std(0) for one in (x, y)]
     points = np.concatenate(sides, 1)
-    reach = np.nextafter(cKDTree(points).query(points, neighbours + 1, p=math.inf)[0][:, -1], 0)
+    reach = np.nextafter(cKDTree(points).query(points, NEIGHBOURS + 1, p=math.inf)[0][:, -1], 0)
     counts = [cKDTree(side).query_ball_point(side, reach, p=math.inf, return_length=True) for side in sides]
-    return float(digamma(neighbours) + digamma(len(x)) - sum(digamma(count).mean() for count in counts))
+    return float(digamma(NEIGHBOURS) + digamma(len(x)) - sum(digamma(count).mean() for count in counts))
 
 
 def trained(budget: Budget, seed: int, say: Say) -> Codes:
@@ -139,20 +139,14 @@ def _code(x: Tensor, s: Tensor, y: Tensor, steps: int, seed: int, *, hide: bool)
             return z + 0.1 * torch.randn(z.shape)
 
 
-def learned(budget: Budget, seed: int, say: Say) -> Learned:
+def learned(budget: Budget, seed: int, say: Say) -> LearnedDensity:
     """Learn the density of a picture, and evaluate it on rows that it has not seen."""
     say("learning the density of a picture")
     picture = knife()
     density = KNIFE(2, 128)
-    fit(
-        density,
-        picture.sample(20 * budget.rows, seed),
-        steps=budget.density_steps,
-        batch_size=256,
-        schedule=cosine,
-        seed=seed,
-    )
+    rows = picture.sample(20 * budget.rows, seed)
+    fit(density, rows, steps=budget.density_steps, batch_size=256, schedule=cosine, seed=seed)
     fresh = picture.sample(10 * budget.rows, seed + 1)
     with torch.no_grad():
         surprise = -torch.cat([density.log_prob(block) for block in fresh.split(4096)])
-    return Learned(picture, density, float(surprise.mean()), float(surprise.std()) / math.sqrt(len(surprise)))
+    return LearnedDensity(picture, density, float(surprise.mean()), float(surprise.std()) / math.sqrt(len(surprise)))

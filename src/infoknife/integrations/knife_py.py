@@ -139,17 +139,17 @@ def _network(state: State, prefix: str, activation: type[nn.Module]) -> nn.Modul
             break
         has_norm = state[f"{inside}0.weight"].dim() == 1
         if has_norm:
-            layers.append(_filled(nn.LayerNorm(len(state[f"{inside}0.weight"])), state, f"{inside}0."))
+            layers.append(_with_weights(nn.LayerNorm(len(state[f"{inside}0.weight"])), state, f"{inside}0."))
         layers += [_linear(state, f"{inside}{int(has_norm)}."), activation()]
     return nn.Sequential(*layers, _linear(state, f"{prefix}out."))
 
 
 def _linear(state: State, prefix: str) -> nn.Module:
     outputs, inputs = state[f"{prefix}weight"].shape
-    return _filled(nn.Linear(inputs, outputs), state, prefix)
+    return _with_weights(nn.Linear(inputs, outputs), state, prefix)
 
 
-def _filled(module: nn.Module, state: State, prefix: str) -> nn.Module:
+def _with_weights(module: nn.Module, state: State, prefix: str) -> nn.Module:
     module.to(state[f"{prefix}weight"].dtype)
     module.load_state_dict({name: state[f"{prefix}{name}"].detach() for name in ("weight", "bias")})
     return module

@@ -76,17 +76,17 @@ class RegularizedTrainer(Trainer):
         num_items_in_batch: Any = None,
     ) -> Any:
         """Give the loss of the task; while training, with the regularizer's term after an inner step."""
-        s = self._beside(inputs) if model.training else None  # before the Trainer takes labels away
-        loss, outputs = super().compute_loss(model, self._taken(inputs), True, num_items_in_batch)
+        s = self._s_column(inputs) if model.training else None  # before the Trainer takes labels away
+        loss, outputs = super().compute_loss(model, self._model_inputs(inputs), True, num_items_in_batch)
         if model.training:
             z = self._codes(outputs)
             self.regularizer.step(z, s)
-            loss = loss + self.regularizer(z, s) / self._parts(num_items_in_batch)
+            loss = loss + self.regularizer(z, s) / self._accumulated_batches(num_items_in_batch)
         return (loss, outputs) if return_outputs else loss
 
     def prediction_step(self, model: nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Evaluate a batch without s."""
-        return super().prediction_step(model, self._taken(inputs), *args, **kwargs)
+        return super().prediction_step(model, self._model_inputs(inputs), *args, **kwargs)
 
     def log(self, logs: dict[str, float], *args: Any) -> None:
         """Log, the numbers of ``health()`` beside the loss of the training."""
@@ -94,10 +94,10 @@ class RegularizedTrainer(Trainer):
             logs |= {f"regularizer/{name}": value for name, value in self.regularizer.health().scalars().items()}
         super().log(logs, *args)
 
-    def _taken(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def _model_inputs(self, inputs: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in inputs.items() if name not in self._apart}
 
-    def _beside(self, inputs: dict[str, Any]) -> Any:
+    def _s_column(self, inputs: dict[str, Any]) -> Any:
         if self.s is not None and self.s not in inputs:
             raise ValueError(f"s is {self.s!r}, and a batch has {list(inputs)}; expected a column of the training data")
         return None if self.s is None else inputs[self.s]
@@ -110,7 +110,7 @@ class RegularizedTrainer(Trainer):
             raise ValueError(f"z is {self.z!r}, and the model gave {fields}; expected a field of it, or a function")
         return outputs[self.z]
 
-    def _parts(self, num_items_in_batch: Any) -> int:
+    def _accumulated_batches(self, num_items_in_batch: Any) -> int:
         """How many batches share a step, where the Trainer leaves the division to the loss."""
         divided = getattr(self, "loss_is_scaled_for_ga", None)
         if divided is None:

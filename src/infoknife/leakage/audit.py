@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from infoknife.inputs import check_whole
-from infoknife.leakage.information import combined, measured, shared
-from infoknife.leakage.probes import TRAINING, Held, Probe, Progress, attacks, require_sklearn, workers
-from infoknife.leakage.probes import folds as divide
+from infoknife.leakage.information import measure_densities, shared_information, with_probes
+from infoknife.leakage.probes import TRAINING, HeldOut, Probe, Progress, attacks, fold_rows, require_sklearn, workers
 from infoknife.leakage.result import Audit, ClassLeak, Label
 from infoknife.leakage.rows import Target, read_rows
 from infoknife.measure.columns import Missing
@@ -71,15 +70,15 @@ def audit(
     rows = read_rows(z, s, y, names=names, discrete=discrete, missing=missing, least=folds)
     private, label, encoded = rows.private, rows.label, rows.encoded()
     targets = [one for one in (private, label) if one is not None]
-    parts = [divide(one.values, folds, seed, rows.table.groups) for one in targets]
+    parts = [fold_rows(one.values, folds, seed, rows.table.groups) for one in targets]
     with workers() as pool:
-        densities = pool.submit(measured, rows, seed=seed)
+        densities = pool.submit(measure_densities, rows, seed=seed)
         held = [
             attacks(encoded, one, parts[i], pool, seed=seed, on_progress=_portion(progress, i, len(targets)))
             for i, one in enumerate(targets)
         ]
-        estimate = combined(densities.result(), held[0], private, parts[0])
-        common = math.nan if label is None else shared(label, private, seed=seed)
+        estimate = with_probes(densities.result(), held[0], private, parts[0])
+        common = math.nan if label is None else shared_information(label, private, seed=seed)
     notes = [*rows.notes, *estimate.diagnostics.messages]
     if len(encoded) - len(encoded) // folds > TRAINING:
         notes.append(f"Every probe learned from at most {TRAINING:,} rows in each fold, and was judged on all.")
@@ -96,7 +95,7 @@ def audit(
     )
 
 
-def _reached(s: Target, held: Sequence[Held]) -> dict[str, Any]:
+def _reached(s: Target, held: Sequence[HeldOut]) -> dict[str, Any]:
     """What there is to say about a target and its probes."""
     probes = tuple(one.probe for one in held)
     return {"probes": probes} | {key: getattr(s, key) for key in ("name", "entropy", "majority", "chance")}

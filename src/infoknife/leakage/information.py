@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from infoknife.leakage.probes import Held, Parts
+from infoknife.leakage.probes import HeldOut, Parts
 from infoknife.leakage.rows import AuditedRows, Target
 from infoknife.measure import Diagnostics, Estimate, mutual_information
 from infoknife.measure.crossfit import stacked, weights
@@ -26,7 +26,7 @@ MIN_ROWS, RARE = 10, 0.01  # rows, and the part of all, in which a feature must 
 NO_DENSITY = "No density fits these features: the probes alone measure."
 
 
-def measured(rows: AuditedRows, *, seed: int) -> Estimate:
+def measure_densities(rows: AuditedRows, *, seed: int) -> Estimate:
     """Return I(Z; S) by densities, cross-fitted and corrected; its messages say what was done.
 
     Where no density fits it is nothing if S has classes, as the probes measure as well, and NaN for a quantity.
@@ -47,32 +47,24 @@ def measured(rows: AuditedRows, *, seed: int) -> Estimate:
     return replace(found, diagnostics=replace(found.diagnostics, messages=(*words, *found.diagnostics.messages)))
 
 
-def shared(y: Target, s: Target, *, seed: int) -> float:
+def shared_information(y: Target, s: Target, *, seed: int) -> float:
     """Return I(Y; S) of two attributes, in nats."""
     x = {y.name: y.values if y.is_quantity else y.values.astype(str).astype(object)}
     found = _information(x, s, seed=seed).value
     return min([max(found, 0.0), *(one.entropy for one in (s, y) if not one.is_quantity)])
 
 
-def combined(densities: Estimate, held: Sequence[Held], s: Target, parts: Parts) -> Estimate:
+def with_probes(densities: Estimate, held: Sequence[HeldOut], s: Target, parts: Parts) -> Estimate:
     """Return the measured information, or that of an average with the probes where these know more of classes.
 
     The average is a lower bound. It is taken where it lies above the corrected value beyond chance, so that what only
     the probes can see is counted, and the correction is not lost where there is nothing more to see. Whether, and with
     which weights, is decided for the rows of every fold by those of the others.
-
-    Args:
-        densities: What ``measured`` returned.
-        held: What the probes tell about every row.
-        s: The private attribute.
-        parts: The folds.
     """
     if s.is_quantity:
         return densities if not densities.value < 0 else replace(densities, value=0.0)
-    correction, names = (
-        densities.diagnostics.correction or 0.0,
-        ["nothing", "densities", *(one.name for one, _ in held)],
-    )
+    correction = densities.diagnostics.correction or 0.0
+    names = ["nothing", "densities", *(one.name for one, _ in held)]
     pointwise = densities.pointwise.copy()
     views = torch.from_numpy(np.stack([np.zeros(len(pointwise)), pointwise - correction, *(row for _, row in held)]))
     shares = np.zeros(len(names))

@@ -90,13 +90,9 @@ def _attacks(found: Predictability, limit: float = math.nan) -> tuple[Block, ...
     accuracy = tuple(Bar(one.name, one.accuracy) for one in found.probes)
     marks = [("largest class", found.majority)]
     marks += [] if math.isnan(limit) else [("Fano, if no more leaks", limit)]
+    title = f"Balanced accuracy for {name}: the mean over classes"
     return (
-        Bars(
-            f"{id}-balanced",
-            f"Balanced accuracy for {name}: the mean over classes",
-            balanced,
-            (("chance", found.chance),),
-        ),
+        Bars(f"{id}-balanced", title, balanced, (("chance", found.chance),)),
         Bars(f"{id}-accuracy", f"Accuracy for {name}, over all rows", accuracy, tuple(marks)),
         reached(found, limit),
     )

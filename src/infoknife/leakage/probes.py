@@ -37,7 +37,7 @@ EARLY, ENOUGH = 10, 50  # rows of every class, or of a quantity, from which on s
 TEMPERATURES = np.geomspace(1, 16, 25)  # less confident, never more: a strong penalty is no virtue
 
 
-class Scene(NamedTuple):
+class ProbeContext(NamedTuple):
     """What a probe is made for: its training rows, features, classes (0: a quantity), seed, and early stopping."""
 
     rows: int
@@ -53,7 +53,7 @@ class ProbeKind(NamedTuple):
     name: str
     words: str
     grid: tuple[Settings, ...]
-    make: Callable[[Settings, Scene], Any]
+    make: Callable[[Settings, ProbeContext], Any]
     regressor_words: str = ""
 
     def describe(self, *, is_quantity: bool) -> str:
@@ -109,7 +109,7 @@ class Probe:
         return {key: value for key, value in (numbers | lists).items() if value != []}
 
 
-class Held(NamedTuple):
+class HeldOut(NamedTuple):
     """A probe, and what it tells about the class of every held-out row in nats (N,); of a quantity nothing."""
 
     probe: Probe
@@ -124,53 +124,53 @@ def require_sklearn() -> None:
         raise ImportError('an audit needs scikit-learn; install it with: pip install "infoknife[sklearn]"') from error
 
 
-def _linear(settings: Settings, scene: Scene) -> Any:
+def _linear(settings: Settings, context: ProbeContext) -> Any:
     from sklearn.linear_model import LogisticRegression, Ridge
 
-    if not scene.classes:
+    if not context.classes:
         return Ridge(alpha=1 / settings["C"])
     return LogisticRegression(C=settings["C"], max_iter=200)
 
 
-def _network(settings: Settings, scene: Scene) -> Any:
+def _network(settings: Settings, context: ProbeContext) -> Any:
     from sklearn.neural_network import MLPClassifier, MLPRegressor
 
-    return (MLPClassifier if scene.classes else MLPRegressor)(
+    return (MLPClassifier if context.classes else MLPRegressor)(
         hidden_layer_sizes=(64,),
         alpha=settings["alpha"],
-        batch_size=min(256, max(32, scene.rows // 10)),
+        batch_size=min(256, max(32, context.rows // 10)),
         learning_rate_init=5e-3,
         max_iter=40,
-        early_stopping=scene.early,
+        early_stopping=context.early,
         n_iter_no_change=8,
-        random_state=scene.seed,
+        random_state=context.seed,
     )
 
 
-def _kernel(settings: Settings, scene: Scene) -> Any:
+def _kernel(settings: Settings, context: ProbeContext) -> Any:
     from sklearn.kernel_approximation import Nystroem
     from sklearn.linear_model import LogisticRegression, Ridge
     from sklearn.pipeline import make_pipeline
 
-    gamma = settings["width"] / (2 * scene.dim)  # 2 d is the mean squared distance of standardised rows
-    landmarks = min(LANDMARKS, scene.rows)
-    model = LogisticRegression(C=10, max_iter=200) if scene.classes else Ridge(alpha=0.1)
-    return make_pipeline(Nystroem(gamma=gamma, n_components=landmarks, random_state=scene.seed), model)
+    gamma = settings["width"] / (2 * context.dim)  # 2 d is the mean squared distance of standardised rows
+    landmarks = min(LANDMARKS, context.rows)
+    model = LogisticRegression(C=10, max_iter=200) if context.classes else Ridge(alpha=0.1)
+    return make_pipeline(Nystroem(gamma=gamma, n_components=landmarks, random_state=context.seed), model)
 
 
-def _boosting(settings: Settings, scene: Scene) -> Any:
+def _boosting(settings: Settings, context: ProbeContext) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-    rounds = min(ROUNDS, max(10, TREES // max(scene.classes, 1)))
-    return (HistGradientBoostingClassifier if scene.classes else HistGradientBoostingRegressor)(
+    rounds = min(ROUNDS, max(10, TREES // max(context.classes, 1)))
+    return (HistGradientBoostingClassifier if context.classes else HistGradientBoostingRegressor)(
         max_iter=rounds,
         learning_rate=min(0.3, 10 / rounds),
         max_leaf_nodes=int(settings["leaves"]),
         max_bins=63,
-        early_stopping=scene.early,
+        early_stopping=context.early,
         validation_fraction=0.15,
         n_iter_no_change=5,
-        random_state=scene.seed,
+        random_state=context.seed,
     )
 
 
@@ -184,17 +184,8 @@ KINDS = (
 )
 
 
-def attacks(z: Matrix, s: Target, parts: Parts, pool: Executor, *, seed: int, on_progress: Progress) -> list[Held]:
-    """Let every kind of probe predict every row after it has learned from other rows: nested cross-validation.
-
-    Args:
-        z: Features (N, d).
-        s: Classes or a quantity of the N rows.
-        parts: The outer folds, see ``folds``.
-        pool: What runs fits at the same time.
-        seed: Of everything random.
-        on_progress: Called after every fold with the part that is done and the kind.
-    """
+def attacks(z: Matrix, s: Target, parts: Parts, pool: Executor, *, seed: int, on_progress: Progress) -> list[HeldOut]:
+    """Let every kind of probe predict every row after it has learned from other rows: nested cross-validation."""
     values = (s.values - s.values.mean()) / s.values.std() if s.is_quantity else s.values
     jobs = [(kind, *part) for kind in KINDS for part in parts]
     predictions = np.empty((len(KINDS), len(z), max(len(s.classes), 1)))
@@ -213,15 +204,8 @@ def attacks(z: Matrix, s: Target, parts: Parts, pool: Executor, *, seed: int, on
     return [_scored(*one, log_probs, s, parts, length) for one, log_probs, length in found]
 
 
-def folds(s: Values, count: int, seed: int, groups: Codes | None = None) -> Parts:
-    """Divide rows for cross-validation, with the classes' shares, into pairs of training and held-out rows.
-
-    Args:
-        s: What is predicted, codes or numbers (N,).
-        count: How many folds.
-        seed: Of the division.
-        groups: Rows that stay together (N,).
-    """
+def fold_rows(s: Values, count: int, seed: int, groups: Codes | None = None) -> Parts:
+    """Divide rows into pairs of training and held-out ones, with the classes' shares; groups (N,) stay together."""
     from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
     kinds = (KFold, GroupKFold) if _is_quantity(s) else (StratifiedKFold, StratifiedGroupKFold)
@@ -239,9 +223,9 @@ def _predicted(z: Matrix, s: Values, seed: int, job: tuple[ProbeKind, Codes, Cod
     from sklearn.preprocessing import StandardScaler
 
     kind, train, test = job
-    train = _some(train, s, TRAINING, seed)
-    few = _some(train, s, CHOOSING, seed)
-    inner = folds(s[few], INNER, seed + 1)
+    train = _subsample(train, s, TRAINING, seed)
+    few = _subsample(train, s, CHOOSING, seed)
+    inner = fold_rows(s[few], INNER, seed + 1)
     search = GridSearchCV(
         Pipeline([("scale", StandardScaler()), ("probe", None)]),
         {"probe": [_probe(kind, settings, z, s, few[inner[0][0]], seed) for settings in kind.grid]},
@@ -255,7 +239,7 @@ def _predicted(z: Matrix, s: Values, seed: int, job: tuple[ProbeKind, Codes, Cod
     if _is_quantity(s):
         return np.clip(model.predict(z[test]), s[train].min(), s[train].max())[:, None], settings
     prior = np.bincount(s[train], minlength=int(s.max()) + 1) / len(train)
-    return _doubted(_log_probs(model, z[test], len(prior)), prior, len(train)), settings
+    return _smoothed(_log_probs(model, z[test], len(prior)), prior, len(train)), settings
 
 
 def code_length(kind: ProbeKind, settings: Settings, z: Matrix, s: Codes, seed: int) -> float:
@@ -281,7 +265,7 @@ def code_length(kind: ProbeKind, settings: Settings, z: Matrix, s: Codes, seed: 
         log_probs = np.zeros((len(now), classes))
         if len(np.unique(s[before])) > 1:
             log_probs = _log_probs(_fitted(kind, settings, z, s, before, seed), z[now], classes)
-        told = _doubted(log_softmax(log_probs, 1), np.full(classes, 1 / classes), start)
+        told = _smoothed(log_softmax(log_probs, 1), np.full(classes, 1 / classes), start)
         length -= float(np.take_along_axis(told, s[now, None], 1).sum())
     return length / len(rows)
 
@@ -290,7 +274,7 @@ def _probe(kind: ProbeKind, settings: Settings, z: Matrix, s: Values, rows: Code
     """A probe for these rows to learn from."""
     counts = np.zeros(0, dtype=np.int64) if _is_quantity(s) else np.bincount(s[rows], minlength=int(s.max()) + 1)
     early = bool(counts[counts > 0].min() >= EARLY) if len(counts) else len(rows) >= ENOUGH
-    return kind.make(settings, Scene(len(rows), z.shape[1], len(counts), seed, early))
+    return kind.make(settings, ProbeContext(len(rows), z.shape[1], len(counts), seed, early))
 
 
 def _fitted(kind: ProbeKind, settings: Settings, z: Matrix, s: Values, rows: Codes, seed: int) -> Any:
@@ -300,14 +284,14 @@ def _fitted(kind: ProbeKind, settings: Settings, z: Matrix, s: Values, rows: Cod
     return make_pipeline(StandardScaler(), _probe(kind, settings, z, s, rows, seed)).fit(z[rows], s[rows])
 
 
-def _doubted(log_probs: Floats, prior: Floats, rows: int) -> Floats:
+def _smoothed(log_probs: Floats, prior: Floats, rows: int) -> Floats:
     """Log-probabilities that are no surer than so many training rows allow."""
     return np.log((rows * np.exp(log_probs) + prior) / (rows + 1))
 
 
 def _scored(
     name: str, settings: tuple[Settings, ...], log_probs: Floats, s: Target, parts: Parts, length: float
-) -> Held:
+) -> HeldOut:
     """What held-out log-probabilities (N, K) are worth."""
     codes: Codes = s.values.astype(np.int64)
     right = (log_probs - np.log(s.prior)).argmax(1) == codes  # as if all classes were equally likely
@@ -318,10 +302,10 @@ def _scored(
     accuracy = float((log_probs.argmax(1) == codes).mean())
     shown, balanced, information = tuple(map(float, recalls)), float(recalls.mean()), float(pointwise.mean())
     probe = Probe(name, accuracy, balanced, stderr, information, shown, settings, description_length=length)
-    return Held(probe, pointwise)
+    return HeldOut(probe, pointwise)
 
 
-def _explained(name: str, settings: tuple[Settings, ...], predicted: Floats, s: Target) -> Held:
+def _explained(name: str, settings: tuple[Settings, ...], predicted: Floats, s: Target) -> HeldOut:
     r"""What held-out predictions (N, 1) of a standardised quantity are worth: $R^2$, with the error of a ratio."""
     standard = (s.values - s.values.mean()) / s.values.std()
     total, missed = np.square(standard), np.square(standard - predicted[:, 0])
@@ -329,7 +313,7 @@ def _explained(name: str, settings: tuple[Settings, ...], predicted: Floats, s: 
     stderr = math.hypot(float((missed - (1 - r2) * total).std()) / math.sqrt(len(total)), 1 / len(total))
     error = float(s.values.std()) * math.sqrt(1 - r2)
     probe = Probe(name, math.nan, math.nan, stderr, math.nan, (), settings, r2, error)
-    return Held(probe, np.full(len(total), math.nan))
+    return HeldOut(probe, np.full(len(total), math.nan))
 
 
 def _log_probs(model: Any, z: Matrix, classes: int) -> Floats:
@@ -357,7 +341,7 @@ def _tempered(log_probs: Floats, codes: Codes, parts: Parts) -> Floats:
     return tempered
 
 
-def _some(rows: Codes, s: Values, most: int, seed: int) -> Codes:
+def _subsample(rows: Codes, s: Values, most: int, seed: int) -> Codes:
     """At most so many rows, about, with the classes' shares; rare classes keep what they need."""
     if len(rows) <= most:
         return rows
@@ -382,11 +366,11 @@ def workers() -> Iterator[ThreadPoolExecutor]:
     count = torch.get_num_threads()
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")  # held-out rows judge what few iterations reach
-        with ThreadPoolExecutor(count, initializer=_alone, initargs=(threadpool_limits,)) as pool:
+        with ThreadPoolExecutor(count, initializer=_limit_openmp, initargs=(threadpool_limits,)) as pool:
             yield pool
 
 
-def _alone(limit: Any) -> None:
+def _limit_openmp(limit: Any) -> None:
     """Limit OpenMP in this thread; torch must have set its own limit before."""
     torch.get_num_threads()
     limit(1, "openmp")

@@ -104,16 +104,7 @@ def read_rows(
     missing: Missing = "error",
     least: int = 3,
 ) -> AuditedRows:
-    """Check the rows of an audit.
-
-    Args:
-        z: Features: an array or tensor (N,) or (N, d), a frame, or a dictionary of columns.
-        s: The private attribute, one value per row.
-        y: The label, one value per row.
-        names: What s and y are called; without it the names of columns, if they have one.
-        discrete: Whether s has classes; ``None`` decides by the values.
-        missing: ``"error"``, ``"drop"`` or ``"category"``.
-        least: How many rows every class must have.
+    """Check the rows of an audit, with its arguments; every class must have ``least`` rows.
 
     Examples:
         >>> frame = {"age": [31.0, 45.5, 28.2, 39.9] * 5, "pet": ["cat", "dog"] * 10, "planet": ["earth"] * 20}
@@ -127,13 +118,13 @@ def read_rows(
         for i, (argument, value) in enumerate((("s", s), ("y", y)))
         if value is not None
     ]
-    left_out = {one.name: why for one in columns if (why := _useless(one, missing))}
+    left_out = {one.name: why for one in columns if (why := _why_left_out(one, missing))}
     used = [one for one in columns if one.name not in left_out]
     kept, there, notes = discard_missing([*used, *targets], missing)
     if not there.any():
         raise ValueError("no row is left: every row has a missing value. Leave out the columns with most of them")
     features, targets = kept[: len(used)], kept[len(used) :]
-    left_out |= {one.name: why for one in features if (why := _useless(one, "error"))}
+    left_out |= {one.name: why for one in features if (why := _why_left_out(one, "error"))}
     features = [one for one in features if one.name not in left_out]
     if not features:
         raise ValueError(f"no features are left to audit: {'; '.join(reasons(left_out))}. Pass features that vary")
@@ -229,7 +220,7 @@ def _is_constant(column: RawColumn) -> bool:
     return bool((there == there[0]).all())
 
 
-def _useless(column: RawColumn, missing: Missing) -> str:
+def _why_left_out(column: RawColumn, missing: Missing) -> str:
     """Why a column is no feature, if it is none."""
     there = column.data[~column.missing]
     if not len(there):

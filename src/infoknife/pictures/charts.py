@@ -4,7 +4,18 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
-from infoknife.pictures.style import FAINT, INK, LINE, Axes, Colour, Figure, clean, laid_out, literal, new_figure
+from infoknife.pictures.style import (
+    FAINT,
+    INK,
+    LINE,
+    Axes,
+    Colour,
+    Figure,
+    label_text,
+    laid_out,
+    new_figure,
+    style_axes,
+)
 
 Numbers = Sequence[float | None]
 
@@ -95,7 +106,7 @@ class Chart(NamedTuple):
         for axes in grid[:, 0]:
             axes.set_ylabel(self.y_label)
         for axes, panel in zip(places, self.panels, strict=False):
-            _paint(axes, panel)
+            _draw_series(axes, panel)
         _legend(figure, self.panels)
         return laid_out(figure)
 
@@ -119,9 +130,9 @@ class Confusion(NamedTuple):
         axes = figure.subplots(1, len(self.matrices), squeeze=False)
         for place, (title, counts) in zip(axes.flat, self.matrices, strict=True):
             _squares(place, counts)
-            place.set_title(literal(title, 40), fontsize=9)
+            place.set_title(label_text(title, 40), fontsize=9)
             place.set(xlabel="predicted", ylabel="true")
-            names = [literal(name, 14) for name in self.classes]
+            names = [label_text(name, 14) for name in self.classes]
             place.set_xticks(range(len(names)), names, rotation=90 if max(map(len, names)) > 3 else 0)
             place.set_yticks(range(len(names)), names)
             place.tick_params(length=0, labelsize=8)
@@ -143,18 +154,14 @@ class Bars(NamedTuple):
     Attributes:
         name: Its name in a page.
         title: What it shows.
-        bars: From top to bottom.
+        bars: From top to bottom, parts of one.
         marks: Where lines stand, with what they mean.
-        top: Where the axis ends.
-        form: How values are written.
     """
 
     name: str
     title: str
     bars: tuple[Bar, ...]
     marks: tuple[tuple[str, float], ...] = ()
-    top: float = 1.0
-    form: str = "{:.1%}"
 
     def colours(self) -> Iterator[Colour]:
         """All colours that it needs."""
@@ -166,17 +173,16 @@ class Bars(NamedTuple):
         axes, groups = figure.subplots(), list(dict.fromkeys(bar.group for bar in self.bars))
         for y, bar in enumerate(self.bars):
             colour = (BLUE, ORANGE)[groups.index(bar.group) % 2].light
-            axes.barh(y, min(bar.value, self.top), height=0.62, color=colour, alpha=0.75)
+            axes.barh(y, min(bar.value, 1.0), height=0.62, color=colour, alpha=0.75)
             if bar.stderr:
                 axes.errorbar(bar.value, y, xerr=2 * bar.stderr, color=INK.light, linewidth=1.2)
-            written = self.form.format(bar.value)
-            axes.text(1.02, y, written, transform=axes.get_yaxis_transform(), va="center", color=INK.light)
+            axes.text(1.02, y, f"{bar.value:.1%}", transform=axes.get_yaxis_transform(), va="center", color=INK.light)
         for (words, at), dashes in zip(self.marks, ("--", ":", "-."), strict=False):
-            label = f"{literal(words)} {self.form.format(at)}"
+            label = f"{label_text(words)} {at:.1%}"
             axes.axvline(at, color=INK.light, linewidth=1.2, linestyle=dashes, label=label)
-        clean(axes)
-        axes.set_yticks(range(len(self.bars)), [literal(bar.name, 40) for bar in self.bars])
-        axes.set(xlim=(0, self.top), ylim=(len(self.bars) - 0.5, -0.5))
+        style_axes(axes)
+        axes.set_yticks(range(len(self.bars)), [label_text(bar.name, 40) for bar in self.bars])
+        axes.set(xlim=(0, 1), ylim=(len(self.bars) - 0.5, -0.5))
         if self.marks:
             figure.legend(loc="outside lower center", ncols=1, frameon=False, fontsize=8)
         return laid_out(figure)
@@ -196,11 +202,11 @@ STYLES: dict[str, dict[str, Any]] = {
 }
 
 
-def settled(series: Iterable[Series]) -> tuple[float, float]:
+def settled_range(series: Iterable[Series]) -> tuple[float, float]:
     """A range that shows where curves settle, not where they start from.
 
     Examples:
-        >>> settled([Series("a", INK, "line", range(24), [100.0, 100.0, *[0.0] * 21, 1.0])])
+        >>> settled_range([Series("a", INK, "line", range(24), [100.0, 100.0, *[0.0] * 21, 1.0])])
         (-0.06, 1.06)
     """
     values = [y for line in series for y in line.y[len(line.y) // 12 :] if y is not None and math.isfinite(y)]
@@ -209,21 +215,21 @@ def settled(series: Iterable[Series]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _paint(axes: Axes, panel: Panel) -> None:
+def _draw_series(axes: Axes, panel: Panel) -> None:
     for series in panel.series:
         x, y = ([math.nan if value is None else value for value in values] for values in (series.x, series.y))
-        axes.plot(x, y, color=series.colour.light, **_look(series))
+        axes.plot(x, y, color=series.colour.light, **_line_style(series))
     axes.set_xscale("log" if panel.log_x else "linear")
     axes.set_yscale("log" if panel.log_y else "linear")
     if panel.y_range:
         axes.set_ylim(panel.y_range)
-    clean(axes, literal(panel.title, 40), x=axes.get_xlabel(), y=axes.get_ylabel())
+    style_axes(axes, label_text(panel.title, 40), x=axes.get_xlabel(), y=axes.get_ylabel())
     axes.grid(color=LINE.light, linewidth=0.6)
     _tick(axes.xaxis, panel.log_x, axes.get_xlim(), 5)
     _tick(axes.yaxis, panel.log_y, axes.get_ylim(), 6)
 
 
-def _look(series: Series) -> dict[str, Any]:
+def _line_style(series: Series) -> dict[str, Any]:
     look = STYLES[series.style] | {"zorder": 4 if series.style in REFERENCES else 3}
     if series.strong:
         look |= {"zorder": 5} | {name: 1.5 * look[name] for name in ("linewidth", "markersize") if name in look}
@@ -260,7 +266,7 @@ def _legend(figure: Figure, panels: Iterable[Panel]) -> None:
     handles = []
     for own in order:
         colour = own[0].colour if len({series.colour for series in own}) == 1 else FAINT
-        handles.append(Line2D([], [], label=literal(own[0].label), color=colour.light, **_look(own[0])))
+        handles.append(Line2D([], [], label=label_text(own[0].label), color=colour.light, **_line_style(own[0])))
     rows = max(1, math.ceil(len(handles) / 7))
     columns = max(1, math.ceil(len(handles) / rows))
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from infoknife.atomic import written_whole
 from infoknife.files import printable
 from infoknife.pictures import charts, style
-from infoknife.pictures.style import Axes, Figure, clean, literal, new_figure
+from infoknife.pictures.style import Axes, Figure, label_text, new_figure, style_axes
 
 Estimate = Any  # of ``infoknife.measure``, and its columns
 Column = Any
@@ -36,14 +36,8 @@ MAX_WRITTEN = 16  # columns of a heat map up to which the numbers stand in the c
 MIN_TOP = 0.1  # nats or bits: what is far below is noise, and not to be bright
 
 
-def portrait(title: str, estimate: Estimate, measured: Sequence[Column]) -> Figure:
-    """Draw a measurement: pointwise values, the columns alone and together, and the densities that were tried.
-
-    Args:
-        title: Above it.
-        estimate: The answer.
-        measured: The columns as they were measured, as in a ``Table``.
-    """
+def measurement_figure(title: str, estimate: Estimate, measured: Sequence[Column]) -> Figure:
+    """Draw a measurement: pointwise values, the columns alone and together, and the densities that were tried."""
     columns = list({column.name: column for column in measured}.values())
     first, second = _panels(estimate, measured), columns[:MAX_MARGINALS]
     figure = new_figure((12.6, 6.8), title)
@@ -63,14 +57,14 @@ def heat_map(title: str, names: Sequence[str], values: Numbers, stderrs: Numbers
 
     count = len(names)
     side = max(0.55 * count, 2.4) if count <= MAX_WRITTEN else max(0.3 * count, 8.0)
-    shown = [literal(name, 24) for name in names]
+    shown = [label_text(name, 24) for name in names]
     longest = max(map(len, shown))
     figure = new_figure((max(side + 1.6 + 0.075 * longest, 6.0), side + 0.9 + 0.075 * longest), title)
     axes = figure.subplots()
     colours = colormaps[VALUES].with_extremes(bad=EMPTY, over="#fde725")
     top = max(float(values[np.isfinite(values)].max(initial=0.0)), MIN_TOP)
     image = axes.imshow(np.ma.masked_invalid(values), cmap=colours, vmin=0.0, vmax=top)
-    clean(axes)
+    style_axes(axes)
     axes.spines[:].set_visible(False)
     axes.set_yticks(range(count), shown)
     axes.set_xticks(range(count), shown, rotation=90 if longest > 4 else 0)
@@ -88,10 +82,10 @@ def _numbers(axes: Axes, values: Numbers, stderrs: Numbers, top: float) -> None:
             continue
         is_dark, error = value < 0.6 * top, float(stderrs[i, j])
         style = {"ha": "center", "va": "center", "color": "white" if is_dark else INK}
-        text = written(value) if math.isfinite(value) else "∞"
+        text = three_decimals(value) if math.isfinite(value) else "∞"
         axes.text(j, i - 0.14 * math.isfinite(error), text, fontsize=8, **style)
         if math.isfinite(error):
-            axes.text(j, i + 0.2, f"±{written(error)}", fontsize=6, **style)
+            axes.text(j, i + 0.2, f"±{three_decimals(error)}", fontsize=6, **style)
 
 
 def _colorbar(axes: Axes, painted: Any, unit: str, **style: Any) -> Any:
@@ -102,14 +96,14 @@ def _colorbar(axes: Axes, painted: Any, unit: str, **style: Any) -> Any:
     return bar
 
 
-def written(value: float, digits: int = 3) -> str:
-    """Return a number with so many decimals, and zero without a sign.
+def three_decimals(value: float) -> str:
+    """Return a number with three decimals, and zero without a sign.
 
     Examples:
-        >>> written(-0.0001), written(0.6931)
+        >>> three_decimals(-0.0001), three_decimals(0.6931)
         ('0.000', '0.693')
     """
-    return f"{round(value, digits) + 0.0:.{digits}f}"
+    return f"{round(value, 3) + 0.0:.3f}"
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -155,13 +149,13 @@ def _pointwise(axes: Axes, estimate: Estimate, is_information: bool) -> None:
     name, value = ("mutual information", "value") if is_information else ("surprise", "−log p")
     labels = {"x": f"{value} of a row, {estimate.unit}", "y": "rows"}
     if not math.isfinite(estimate.value):
-        clean(axes, f"pointwise {name}", x=labels["x"])
+        style_axes(axes, f"pointwise {name}", x=labels["x"])
         head = "no answer" if math.isnan(estimate.value) else "infinite"
-        _say(axes, "\n".join([head, "", *wrap(" ".join(estimate.diagnostics.messages), 44)[:8]]))
+        _draw_message(axes, "\n".join([head, "", *wrap(" ".join(estimate.diagnostics.messages), 44)[:8]]))
         return
     low, high = estimate.interval()
-    at, start, end = (written(number) for number in (estimate.value, low, high))
-    clean(axes, f"pointwise {name}\nline: estimate {at}; band: 95 %, {start} to {end}", **labels)
+    at, start, end = (three_decimals(number) for number in (estimate.value, low, high))
+    style_axes(axes, f"pointwise {name}\nline: estimate {at}; band: 95 %, {start} to {end}", **labels)
     _histogram(axes, estimate.pointwise)
     ends = estimate.pointwise.min(), estimate.pointwise.max()  # where the interval is open
     low, high = (one if math.isfinite(one) else end for one, end in zip((low, high), ends, strict=True))
@@ -170,7 +164,7 @@ def _pointwise(axes: Axes, estimate: Estimate, is_information: bool) -> None:
     axes.locator_params(axis="x", nbins=5)
 
 
-def _say(axes: Axes, text: str) -> None:
+def _draw_message(axes: Axes, text: str) -> None:
     text = text.replace("$", r"\$")
     axes.text(0.5, 0.5, text, ha="center", va="center", fontsize=9, color=INK, transform=axes.transAxes)
     axes.set(xticks=[], yticks=[])
@@ -193,7 +187,7 @@ def _histogram(axes: Axes, values: Numbers, step: float | None = None) -> None:
 
 
 def _marginal(axes: Axes, column: Column, ticks: int) -> None:
-    clean(axes, literal(column.name, 17))
+    style_axes(axes, label_text(column.name, 17))
     if not _has_labels(column):
         _histogram(axes, column.values, column.step)
         axes.locator_params(axis="x", nbins=ticks)
@@ -212,7 +206,7 @@ def _marginal(axes: Axes, column: Column, ticks: int) -> None:
 def _common(column: Column) -> tuple[Rows, list[str]]:
     """The codes of a discrete column with its rare labels as one, and what they stand for."""
     assert column.codes is not None
-    codes, names = column.codes, [literal(printable(_label(label)), 14) for label in column.labels]
+    codes, names = column.codes, [label_text(printable(_label(label)), 14) for label in column.labels]
     if len(names) <= MAX_LABELS:
         return codes, names
     order = np.argsort(-np.bincount(codes), kind="stable")
@@ -237,7 +231,7 @@ def _label_lines(axes: Axes, names: list[str]) -> None:
 def _together(axes: Axes, estimate: Estimate, pair: tuple[Column, Column]) -> None:
     across, up = sorted(pair, key=_has_labels)  # labels stand on the left
     rows = np.random.default_rng(0).permutation(len(across.values))[:MAX_POINTS]
-    clean(axes, "rows by pointwise value", x=literal(across.name, 30), y=literal(up.name, 30))
+    style_axes(axes, "rows by pointwise value", x=label_text(across.name, 30), y=label_text(up.name, 30))
     values = estimate.pointwise
     draw = _bubbles if _has_labels(across) else _dots
     painted = draw(axes, across, up, values, rows)
@@ -293,7 +287,7 @@ def _candidates(axes: Axes, estimate: Estimate) -> None:
         axes.text(length + 0.05 * longest, i, text, va="center", fontsize=8, color=INK)
     others = [one.name for one in estimate.diagnostics.candidates if one.weight > 0 and not math.isfinite(one.score)]
     chosen = "".join(f"\nthe answer is from {name} features" for name in others)
-    clean(axes, f"densities that were tried{chosen}", x=f"held-out −log p above the best, {estimate.unit}")
-    _label_lines(axes, [literal(candidate.name, 24) for candidate in found])
+    style_axes(axes, f"densities that were tried{chosen}", x=f"held-out −log p above the best, {estimate.unit}")
+    _label_lines(axes, [label_text(candidate.name, 24) for candidate in found])
     axes.set_xlim(0, 1.7 * longest)  # room for the numbers
     axes.locator_params(axis="x", nbins=4)

@@ -98,15 +98,7 @@ def page(
     links: Sequence[tuple[str, str]] = (),
     draw: Callable[[Picture], str] = drawn,
 ) -> str:
-    """Write a page: all text is escaped, whatever it says, and the page may load and run nothing.
-
-    Args:
-        title: Its heading.
-        lead: What it is about.
-        sections: What it shows.
-        links: Files beside it, with their names.
-        draw: Gives a picture as markup.
-    """
+    """Write a page with links to files beside it: all text is escaped, and the page may load and run nothing."""
     from jinja2 import Environment, PackageLoader
 
     shown = [block for section in sections for block in flat(section.blocks)]

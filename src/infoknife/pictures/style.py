@@ -37,7 +37,7 @@ def new_figure(size: tuple[float, float], title: str = "") -> Figure:
     figure = Figure(figsize=size, facecolor=GROUND.light, dpi=150)
     figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
     if title:
-        figure.suptitle(literal(title, round(8 * size[0])), color=INK.light, fontsize=12)
+        figure.suptitle(label_text(title, round(8 * size[0])), color=INK.light, fontsize=12)
     return figure
 
 
@@ -61,17 +61,17 @@ def shortened(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: keep // 2]}…{text[len(text) - (keep + 1) // 2 :]}"
 
 
-def literal(text: object, longest: int = 80) -> str:
+def label_text(text: object, longest: int = 80) -> str:
     """One line that matplotlib takes for no formula, without its middle where it is too long.
 
     Examples:
-        >>> literal("$x$"), literal("the number of days without rain", 18)
+        >>> label_text("$x$"), label_text("the number of days without rain", 18)
         ('\\\\$x\\\\$', 'the numb…hout rain')
     """
     return shortened(" ".join(str(text).split()), longest).replace("$", r"\$")
 
 
-def clean(axes: Axes, title: object = "", *, x: str = "", y: str = "") -> None:
+def style_axes(axes: Axes, title: object = "", *, x: str = "", y: str = "") -> None:
     """Two spines, small letters, and text that is no formula."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(FAINT.light)

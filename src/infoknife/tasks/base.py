@@ -64,10 +64,10 @@ class Task(ABC):
     @property
     def description(self) -> str:
         """The distribution in one line: its formula and its dimensions."""
-        x = f"{self.formula}; x has {_counted(self.x_dim, 'column')}"
+        x = f"{self.formula}; x has {_pluralized(self.x_dim, 'column')}"
         if self.y_classes is not None:
             return f"{x}, y is one of {self.y_classes} classes"
-        return x if self.y_dim is None else f"{x}, y has {_counted(self.y_dim, 'column')}"
+        return x if self.y_dim is None else f"{x}, y has {_pluralized(self.y_dim, 'column')}"
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -242,7 +242,7 @@ class PairTask(Task):
         return matrix(y, "y", dim=self.y_dim, rows=rows)
 
 
-class Law(Protocol):
+class Distribution(Protocol):
     """A distribution of rows (n, d)."""
 
     def rows(self, n: int, source: torch.Generator) -> Tensor:
@@ -252,12 +252,12 @@ class Law(Protocol):
         """Log-density (n,) of rows (n, d)."""
 
 
-class CutPair(PairTask):
+class PartitionedPair(PairTask):
     """A pair cut from one vector, of which the first columns are x."""
 
     @property
     @abstractmethod
-    def _laws(self) -> tuple[Law, Law, Law]:
+    def _laws(self) -> tuple[Distribution, Distribution, Distribution]:
         """The laws of (x, y), of x and of y."""
 
     def _draw(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -299,7 +299,7 @@ def _by_blocks(function: Callable[..., Tensor], *arrays: Tensor) -> Tensor:
     return values.to(floating[0]) if floating else values
 
 
-def _counted(number: int, noun: str) -> str:
+def _pluralized(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

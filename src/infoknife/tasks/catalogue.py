@@ -58,16 +58,8 @@ def get(name: str) -> Task:
 
 @cache
 def _catalogue() -> dict[str, Task]:
-    tasks: dict[str, Task] = {
-        **_smooth(),
-        **_edged(),
-        **_dependent(),
-        **_mixed(),
-        **_bent(),
-        **_related(),
-        **beyond_normal(),
-    }
-    return {name: dataclasses.replace(task, name=name) for name, task in tasks.items()}
+    families = (_smooth, _edged, _dependent, _mixed, _bent, _related, beyond_normal)
+    return {name: dataclasses.replace(task, name=name) for family in families for name, task in family().items()}
 
 
 def _smooth() -> dict[str, EntropyTask]:
@@ -153,10 +145,8 @@ def _bent() -> dict[str, PairTask]:
     normal, pairs, planes = GaussianPair(1, 0.8), GaussianPair(2, 0.7), GaussianPair(3, 0.7)
     uniform = Transformed(normal, NormalCDF(), NormalCDF())
     two, three = MixtureQuantile((0.5, 0.5), (-2.0, 2.0)), MixtureQuantile((0.2, 0.5, 0.3), (-4.0, 0.0, 4.0))
-    waves_x, waves_y = (
-        Wiggly(((0.3, 2.0, 0.5), (0.1, 3.0, 0.0))),
-        Wiggly(((-0.5, 1.2, 0.0), (0.05, 5.0, 1.0))),
-    )
+    waves_x = Wiggly(((0.3, 2.0, 0.5), (0.1, 3.0, 0.0)))
+    waves_y = Wiggly(((-0.5, 1.2, 0.0), (0.05, 5.0, 1.0)))
     return {
         "halfcube-2x2": Transformed(pairs, Power(1.5), Power(1.5)),
         "asinh-student-2x2-df2": Transformed(EllipticalPair.dense(2, 2, df=2), Asinh(), Asinh()),

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from infoknife.inputs import check_number, tensor
+from infoknife.inputs import check_number, check_whole, tensor
 
 
 class Columns(NamedTuple):
@@ -22,11 +22,9 @@ class Columns(NamedTuple):
 Numbers = Tensor | np.ndarray[Any, Any] | Sequence[Any]
 
 
-def count(value: float, name: str, least: int = 1) -> None:
+def count(value: Any, name: str, least: int = 1) -> None:
     """Check an integer that is at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} is {value!r}; expected an integer of at least {least}")
-    if value < least:
+    if check_whole(name, value) < least:
         raise ValueError(f"{name} is {value}; expected an integer of at least {least}")
 
 
@@ -86,11 +84,9 @@ def generator(seed: int | torch.Generator) -> torch.Generator:
     """Return the source of randomness: a generator to go on with, or a new one from an integer."""
     if isinstance(seed, torch.Generator):
         return seed
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        raise TypeError(f"seed is {seed!r}; expected an integer or a torch.Generator")
-    if not -(2**63) <= seed < 2**64:
+    if not -(2**63) <= check_whole("seed", seed) < 2**64:
         raise ValueError(f"seed is {seed}; expected an integer of at most 64 bits")
-    return torch.Generator().manual_seed(seed)
+    return torch.Generator().manual_seed(int(seed))
 
 
 def floating(dtype: torch.dtype) -> None:

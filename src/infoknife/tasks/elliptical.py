@@ -11,7 +11,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from infoknife.tasks import checks
-from infoknife.tasks.base import CutPair, EntropyTask, normals
+from infoknife.tasks.base import EntropyTask, PartitionedPair, normals
 from infoknife.tasks.checks import Columns
 from infoknife.tasks.integration import Certified
 
@@ -164,7 +164,7 @@ class Student(_Scaled):
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class EllipticalPair(CutPair):
+class EllipticalPair(PartitionedPair):
     r"""(X, Y) cut from one normal or Student vector, x and y of any dimensions.
 
     A normal vector has $I(X; Y) = \frac12 \log(\det\Sigma_x \det\Sigma_y / \det\Sigma)$. A Student vector has one

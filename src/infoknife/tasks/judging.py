@@ -25,27 +25,26 @@ from infoknife.tasks.laws import (
     Channel,
     Curves,
     Discrete,
-    Inflated,
     Law,
     Sphere,
+    ZeroInflated,
     circle,
     information,
+    integers,
     interval,
     normal,
     radius_points,
     sign_points,
-    whole,
 )
 
 Half = Literal["development", "reporting"]
 Rows = tuple[Tensor, Tensor, Tensor | None]
 
-TURN = 2 * math.pi
 PLANE = 300, 80  # points of x where y is in the plane
 FINE = 800, 200  # where the relation has edges, or waves that are short
 
 
-class Pair(NamedTuple):
+class KnownPair(NamedTuple):
     """One copy of a case.
 
     Attributes:
@@ -82,7 +81,7 @@ class Case:
 
     kind: str
     half: Half
-    pair: Pair
+    pair: KnownPair
     copies: int = 1
     rotated: bool = True
 
@@ -119,17 +118,17 @@ class Case:
         return columns @ rotation.to(columns)
 
 
-def of_law(law: Law) -> Pair:
+def from_law(law: Law) -> KnownPair:
     """X and Y of a law, without a condition."""
 
     def draw(n: int, source: torch.Generator) -> Rows:
         x = law.source.draw(n, source)
         return x, law.channel.draw(x, 1.0, source), None
 
-    return Pair(law.formula, draw, partial(information, law))
+    return KnownPair(law.formula, draw, partial(information, law))
 
 
-def bent(correlation: float, bend: Callable[[Tensor], Tensor], name: str) -> Pair:
+def bent(correlation: float, bend: Callable[[Tensor], Tensor], name: str) -> KnownPair:
     """A normal pair behind one increasing map of both, which leaves its information as it was."""
 
     def draw(n: int, source: torch.Generator) -> Rows:
@@ -137,40 +136,40 @@ def bent(correlation: float, bend: Callable[[Tensor], Tensor], name: str) -> Pai
         return bend(x), bend(correlation * x + math.sqrt(1 - correlation**2) * noise), None
 
     truth = Certified(-0.5 * math.log1p(-(correlation**2)))
-    return Pair(f"{name} of a normal pair with correlation {correlation}", draw, lambda: truth)
+    return KnownPair(f"{name} of a normal pair with correlation {correlation}", draw, lambda: truth)
 
 
-def cauchy(slope: float) -> Pair:
+def cauchy(slope: float) -> KnownPair:
     """Y = slope X + C, X and C Cauchy: a sum is as wide as its parts together."""
 
     def draw(n: int, source: torch.Generator) -> Rows:
         x, noise = CAUCHY.draw((2, n, 1), source)
         return x, slope * x + noise, None
 
-    return Pair(f"Y = {slope:g} X + C, X and C Cauchy", draw, lambda: Certified(math.log1p(abs(slope))))
+    return KnownPair(f"Y = {slope:g} X + C, X and C Cauchy", draw, lambda: Certified(math.log1p(abs(slope))))
 
 
-def ties() -> Pair:
+def ties() -> KnownPair:
     """Two columns of few values that have nothing to do with each other."""
 
     def draw(n: int, source: torch.Generator) -> Rows:
         u = uniforms(2, n, 1, source=source)
         return (3 * u[0]).floor(), (1 / u[1].clamp_min(1e-9)).floor().clamp_max(50), None
 
-    return Pair("X one of 0 to 2, Y = floor(1 / U) at most 50, independent", draw, lambda: Certified(0.0))
+    return KnownPair("X one of 0 to 2, Y = floor(1 / U) at most 50, independent", draw, lambda: Certified(0.0))
 
 
-def chain(formula: str, of_x: Channel, of_y: Channel) -> Pair:
+def chain(formula: str, of_x: Channel, of_y: Channel) -> KnownPair:
     """X and Y that depend on Z alone: they depend on each other, and given Z not at all."""
 
     def draw(n: int, source: torch.Generator) -> Rows:
         z = normals(n, 1, source=source)
         return of_x.draw(z, 1.0, source), of_y.draw(z, 1.0, source), z
 
-    return Pair(formula, draw, lambda: Certified(0.0))
+    return KnownPair(formula, draw, lambda: Certified(0.0))
 
 
-def collider() -> Pair:
+def collider() -> KnownPair:
     """X and Y that are independent until Z = X + Y + N / 2 is known; all three are bent, which changes nothing."""
 
     def draw(n: int, source: torch.Generator) -> Rows:
@@ -179,41 +178,41 @@ def collider() -> Pair:
 
     correlation = (1 / 2.25) / (1 - 1 / 2.25)  # of x and y where their sum is known but for a variance of 1/4
     truth = Certified(-0.5 * math.log1p(-(correlation**2)))
-    return Pair("sinh X, Y^3 given asinh(X + Y + N / 2)", draw, lambda: truth)
+    return KnownPair("sinh X, Y^3 given asinh(X + Y + N / 2)", draw, lambda: truth)
 
 
-def partner(law: Law) -> Pair:
+def partner(law: Law) -> KnownPair:
     """The last column of x is the condition, in a law in which it says nothing of y alone."""
 
     def draw(n: int, source: torch.Generator) -> Rows:
-        x, y, _ = of_law(law).draw(n, source)
+        x, y, _ = from_law(law).draw(n, source)
         return x[:, :-1], y, x[:, -1:]
 
-    return Pair(f"{law.formula}, given the last of X", draw, partial(information, law))
+    return KnownPair(f"{law.formula}, given the last of X", draw, partial(information, law))
 
 
-def shifted(law: Law) -> Pair:
+def shifted(law: Law) -> KnownPair:
     """A condition that moves y to and fro: once it is known nothing has changed."""
 
     def draw(n: int, source: torch.Generator) -> Rows:
-        (x, y, _), z = of_law(law).draw(n, source), normals(n, 1, source=source)
+        (x, y, _), z = from_law(law).draw(n, source), normals(n, 1, source=source)
         return x, y + 2 * (2 * z).sin(), z
 
-    return Pair(f"{law.formula}, and + 2 sin 2Z, given Z", draw, partial(information, law))
+    return KnownPair(f"{law.formula}, and + 2 sin 2Z, given Z", draw, partial(information, law))
 
 
-def switched(law: Law) -> Pair:
+def switched(law: Law) -> KnownPair:
     """A condition that turns the relation off in one half of the rows."""
 
     def draw(n: int, source: torch.Generator) -> Rows:
-        (x, y, _), z = of_law(law).draw(n, source), normals(n, 1, source=source)
-        return x, torch.where(z > 0, y, of_law(law).draw(n, source)[1]), z
+        (x, y, _), z = from_law(law).draw(n, source), normals(n, 1, source=source)
+        return x, torch.where(z > 0, y, from_law(law).draw(n, source)[1]), z
 
     def truth() -> Certified:
         value, error = information(law)
         return Certified(value / 2, error / 2)
 
-    return Pair(f"{law.formula} where Z > 0, else independent, given Z", draw, truth)
+    return KnownPair(f"{law.formula} where Z > 0, else independent, given Z", draw, truth)
 
 
 def _triangle(x: Tensor) -> Tensor:
@@ -253,13 +252,13 @@ LAWS: dict[str, Law] = {
     # noise around curves
     "lissajous": Law(
         "Y = (sin 2X, sin 3X) + 0.5 N",
-        interval(0, TURN),
+        interval(0, math.tau),
         Curves(lambda x: torch.cat([(2 * x).sin(), (3 * x).sin()], -1), spread=0.5, dim=2),
         *PLANE,
     ),
     "cardioid": Law(
         "Y = (1 - cos X) (cos X, sin X) + 0.5 N",
-        interval(0, TURN),
+        interval(0, math.tau),
         Curves(lambda x: (1 - x.cos()) * circle(x), spread=0.5, dim=2),
         *PLANE,
     ),
@@ -294,12 +293,12 @@ LAWS: dict[str, Law] = {
     "hurdle": Law(
         "Y = 0 with odds exp(1 - 2X), else 2 + X + 0.5 N",
         normal(),
-        Inflated(lambda x: (1 - 2 * x[..., 0]).sigmoid(), Curves(lambda x: 2 + x, spread=0.5)),
+        ZeroInflated(lambda x: (1 - 2 * x[..., 0]).sigmoid(), Curves(lambda x: 2 + x, spread=0.5)),
     ),
     "censored": Law(
         "Y = 0 with odds exp(3 - 4 |X|), else X^2 + 0.3 N",
         normal(),
-        Inflated(lambda x: (3 - 4 * x[..., 0].abs()).sigmoid(), Curves(lambda x: x.square())),
+        ZeroInflated(lambda x: (3 - 4 * x[..., 0].abs()).sigmoid(), Curves(lambda x: x.square())),
     ),
     "counts": Law("Y Poisson with mean exp(0.5 + 0.7 |X|)", normal(), Discrete(150, _poisson)),
     "votes": Law("Y binomial of 8, log-odds 2 sin 2X", normal(), Discrete(9, _votes)),
@@ -309,8 +308,10 @@ LAWS: dict[str, Law] = {
         "Y = 2 sin 3X + 0.3 T, T Student with 2 degrees", normal(), Curves(lambda x: 2 * (3 * x).sin(), noise=STUDENT)
     ),
     # ties
-    "clock": Law("Y = X mod 4 in four of five rows, X one of 0 to 11", whole(12), Discrete(4, _clock)),
-    "levels": Law("Y = (X - 2)^2 + 0.4 N, X one of 0 to 4", whole(5), Curves(lambda x: (x - 2).square(), spread=0.4)),
+    "clock": Law("Y = X mod 4 in four of five rows, X one of 0 to 11", integers(12), Discrete(4, _clock)),
+    "levels": Law(
+        "Y = (X - 2)^2 + 0.4 N, X one of 0 to 4", integers(5), Curves(lambda x: (x - 2).square(), spread=0.4)
+    ),
     # supports with holes and dents
     "frame": Law(
         "(X, Y) on a square frame, X uniform on [-1, 1]",
@@ -334,14 +335,14 @@ LAWS: dict[str, Law] = {
     "ripples": Law("Y = sin 12X + 0.3 N", normal(), Curves(lambda x: (12 * x).sin()), *FINE),
     "ripples-2": Law(
         "Y = sin 6X_1 cos 4X_2 + 0.2 N",
-        interval(0, TURN / 2, 2),
+        interval(0, math.tau / 2, 2),
         Curves(lambda x: (6 * x[..., :1]).sin() * (4 * x[..., 1:]).cos(), spread=0.2),
         2500,
         256,
     ),
 }
 
-GIVEN: dict[str, Pair] = {
+GIVEN: dict[str, KnownPair] = {
     "chain": chain(
         "X = Z^2 + 0.5 N, Y = cos 2Z + 0.3 N, given Z",
         Curves(lambda z: z.square(), spread=0.5),
@@ -357,8 +358,8 @@ GIVEN: dict[str, Pair] = {
     "shifted": shifted(LAWS["vee"]),
     "switched": switched(LAWS["gate"]),
 }
-MADE: dict[str, Pair] = {"cauchy": cauchy(1.0), "cauchy-apart": cauchy(0.0), "ties-apart": ties()}
-BENT: dict[str, Pair] = {
+MADE: dict[str, KnownPair] = {"cauchy": cauchy(1.0), "cauchy-apart": cauchy(0.0), "ties-apart": ties()}
+BENT: dict[str, KnownPair] = {
     "sinh": bent(0.45, lambda x: (1.2 * x).sinh(), "sinh 1.2"),
     "exp": bent(-0.5, lambda x: x.exp(), "exp"),
 }
@@ -390,15 +391,15 @@ def _wide(dim: int) -> dict[str, Law]:
     }
 
 
-def _kinds() -> Iterator[tuple[str, list[tuple[Pair, int]]]]:
+def _kinds() -> Iterator[tuple[str, list[tuple[KnownPair, int]]]]:
     """Every kind with its pairs and how many copies of them there are."""
-    for kind, pair in ({kind: of_law(law) for kind, law in LAWS.items()} | MADE | GIVEN).items():
+    for kind, pair in ({kind: from_law(law) for kind, law in LAWS.items()} | MADE | GIVEN).items():
         yield kind, [(pair, copies) for copies in (1, 3)]
     for kind, pair in BENT.items():
         yield kind, [(pair, copies) for copies in (3, 8, 32)]
     wide = [_wide(dim) for dim in (8, 32)]
     for kind in wide[0]:
-        yield kind, [(of_law(laws[kind]), 1) for laws in wide]
+        yield kind, [(from_law(laws[kind]), 1) for laws in wide]
 
 
 def cases(half: Half | None = None) -> list[Case]:

@@ -47,14 +47,14 @@ class Noise(NamedTuple):
 
 def _normal_points(count: int) -> Points:
     """Points in equal steps; where they end, what is left out is as little as what the steps miss."""
-    z = min(WIDTH, math.sqrt(math.pi * count)) * (2 * middles(count) - 1)
-    return z, _shares((-0.5 * z.square()).exp())
+    z = min(WIDTH, math.sqrt(math.pi * count)) * (2 * midpoints(count) - 1)
+    return z, _normalized((-0.5 * z.square()).exp())
 
 
 def _long_points(log_prob: Function, reach: float, count: int) -> Points:
     """Points e = sinh t in equal steps of t, which suit both the middle and heavy tails."""
-    t = reach * (2 * middles(2 * count) - 1)
-    return t.sinh(), _shares((log_prob(t.sinh()) + t.cosh().log()).exp())
+    t = reach * (2 * midpoints(2 * count) - 1)
+    return t.sinh(), _normalized((log_prob(t.sinh()) + t.cosh().log()).exp())
 
 
 def _tailed(draw: Function, log_prob: Function, reach: float = 22) -> Noise:
@@ -66,16 +66,16 @@ def _tailed(draw: Function, log_prob: Function, reach: float = 22) -> Noise:
     )
 
 
-def middles(count: int) -> Tensor:
-    """The middles of equal parts of [0, 1]."""
+def midpoints(count: int) -> Tensor:
+    """The midpoints of equal parts of [0, 1]."""
     return (torch.arange(count, dtype=torch.float64) + 0.5) / count
 
 
-def _shares(weights: Tensor) -> Tensor:
+def _normalized(weights: Tensor) -> Tensor:
     return weights / weights.sum()
 
 
-def _even(count: int) -> Tensor:
+def _equal_weights(count: int) -> Tensor:
     return torch.full((count,), 1 / count, dtype=torch.float64)
 
 
@@ -87,7 +87,7 @@ NORMAL = Noise(
 FLAT = Noise(  # on [-1, 1]
     lambda shape, source: 2 * uniforms(*shape, source=source) - 1,
     lambda e: torch.where(e.abs() <= 1, -math.log(2), -math.inf),
-    lambda count: (2 * middles(count) - 1, _even(count)),
+    lambda count: (2 * midpoints(count) - 1, _equal_weights(count)),
     smooth=False,
 )
 CAUCHY = _tailed(lambda u: (math.pi * (u - 0.5)).tan(), lambda e: -math.log(math.pi) - e.square().log1p())
@@ -128,7 +128,7 @@ def normal(dim: int = 1, points: Callable[[int], Points] | None = None) -> Sourc
 
 def radius_points(dim: int, count: int) -> Points:
     """Points of a standard normal x on a ray, enough for what depends on the distance from zero."""
-    r = (WIDTH + math.sqrt(dim - 3)) * middles(count)
+    r = (WIDTH + math.sqrt(dim - 3)) * midpoints(count)
     log_weights = (dim - 1) * r.log() - 0.5 * r.square()
     return r[:, None] * torch.eye(dim, dtype=torch.float64)[0], log_weights.softmax(0)
 
@@ -137,7 +137,7 @@ def sign_points(dim: int, count: int) -> Points:
     """One point of a standard normal x for each sign of the product of its columns."""
     signs = torch.ones(2, dim, dtype=torch.float64)
     signs[1, -1] = -1
-    return signs, _even(2)
+    return signs, _equal_weights(2)
 
 
 def interval(low: float, high: float, dim: int = 1) -> Source:
@@ -149,20 +149,20 @@ def interval(low: float, high: float, dim: int = 1) -> Source:
         return torch.where(inside, -dim * math.log(high - low), -math.inf)
 
     def points(count: int) -> Points:
-        axis = low + (high - low) * middles(round(count ** (1 / dim)))
+        axis = low + (high - low) * midpoints(round(count ** (1 / dim)))
         grid = torch.cartesian_prod(*[axis] * dim).reshape(-1, dim)
-        return grid, _even(len(grid))
+        return grid, _equal_weights(len(grid))
 
     return Source(dim, lambda n, source: low + (high - low) * uniforms(n, dim, source=source), log_prob, points)
 
 
-def whole(count: int) -> Source:
+def integers(count: int) -> Source:
     """The whole numbers below ``count``, equally likely: nothing but ties."""
     return Source(
         1,
         lambda n, source: (count * uniforms(n, 1, source=source)).floor(),
         lambda x: torch.full_like(x[..., 0], -math.log(count)),
-        lambda _: (torch.arange(count).double()[:, None], _even(count)),
+        lambda _: (torch.arange(count).double()[:, None], _equal_weights(count)),
     )
 
 
@@ -251,7 +251,7 @@ class Curves(Channel):
 
 
 @final
-class Bent(Curves):
+class SinhCurves(Curves):
     """The same, of which y is the hyperbolic sine: heavy tails, and no relation is changed."""
 
     @override
@@ -300,7 +300,7 @@ class Rounded(Channel):
 
 
 @final
-class Inflated(Channel):
+class ZeroInflated(Channel):
     """Exactly zero with a probability that depends on x, else what another channel says.
 
     Args:

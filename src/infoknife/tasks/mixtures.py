@@ -14,7 +14,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from infoknife.tasks import checks
-from infoknife.tasks.base import CutPair, EntropyTask, PairTask, normals
+from infoknife.tasks.base import EntropyTask, PairTask, PartitionedPair, normals
 from infoknife.tasks.checks import Columns
 from infoknife.tasks.elliptical import Elliptical
 from infoknife.tasks.integration import Certified, normal_mean
@@ -182,7 +182,7 @@ class GaussianMixture(EntropyTask):
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class MixturePair(CutPair):
+class MixturePair(PartitionedPair):
     r"""$(X, Y) \sim \sum_k w_k N(m_k, \Sigma_k)$, of which the first columns are x.
 
     Args:

@@ -12,10 +12,10 @@ from torch import Tensor
 from infoknife.tasks import checks
 from infoknife.tasks.base import PairTask, normals, uniforms
 from infoknife.tasks.checks import Columns
+from infoknife.tasks.independent import SLACK
 from infoknife.tasks.integration import Certified
 
 ROOT3 = math.sqrt(3)
-SLACK = 1 + 1e-6  # samples that were rounded to float32 may lie a little across an edge
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -186,12 +186,12 @@ def _uniform_information(t: float) -> float:
 
 def _box_log_prob(x: Tensor, half: float) -> Tensor:
     """Log-density of the uniform distribution on [-half, half], a number at a time."""
-    outside = x.abs() > SLACK * half
+    outside = x.abs() > (1 + SLACK) * half
     return torch.zeros_like(x).masked_fill(outside, -math.inf) - math.log(2 * half)
 
 
 def _trapezoid_log_prob(x: Tensor, first: float, second: float) -> Tensor:
     """Log-density of the sum of uniforms on [-first, first] and [-second, second], a number at a time."""
     wide, narrow = max(first, second), max(min(first, second), 1e-12)
-    ramp = (SLACK * (wide + narrow) - x.abs()).clamp(min=0)
+    ramp = ((1 + SLACK) * (wide + narrow) - x.abs()).clamp(min=0)
     return ramp.clamp(max=2 * narrow).log() - math.log(4 * wide * narrow)

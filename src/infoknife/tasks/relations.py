@@ -20,20 +20,20 @@ from infoknife.tasks.integration import Certified
 from infoknife.tasks.laws import (
     CAUCHY,
     FLAT,
-    Bent,
     Curves,
     Function,
-    Inflated,
     Law,
     Rounded,
     Shell,
+    SinhCurves,
+    ZeroInflated,
     circle,
     information,
+    integers,
     interval,
     normal,
     radius_points,
     sign_points,
-    whole,
 )
 
 
@@ -46,12 +46,11 @@ def _steps(x: Tensor) -> Tensor:
     return (x > -0.48).double() + (x > 0.48).double() - 1
 
 
-def first(function: Function) -> Function:
+def of_column(function: Function) -> Function:
     """Turn a function of numbers into one of x (..., 1) that gives (...)."""
     return lambda x: function(x[..., 0])
 
 
-TURN = 2 * math.pi
 PLANE = 300, 80  # points of x where y is on a circle
 FINE = 800, 800  # where the relation has a kink or a jump
 RELATIONS: dict[str, Law] = {
@@ -102,27 +101,29 @@ RELATIONS: dict[str, Law] = {
         normal(3, partial(radius_points, 3)),
         Curves(lambda x: x.norm(dim=-1, keepdim=True), spread=0.2),
     ),
-    "ring": Law("Y on the circle at the angle X + 0.2 N", interval(0, TURN), Curves(circle, spread=0.2, dim=2), *PLANE),
+    "ring": Law(
+        "Y on the circle at the angle X + 0.2 N", interval(0, math.tau), Curves(circle, spread=0.2, dim=2), *PLANE
+    ),
     "rounded": Law("Y = round(2 sin 2X + 0.5 N)", normal(), Rounded(lambda x: 2 * (2 * x).sin(), 0.5)),
     "sawtooth": Law("Y = X - floor X + 0.1 N", normal(), Curves(lambda x: x - x.floor(), spread=0.1), *FINE),
     "sector": Law(
         "Y = (0.2 + |X|) (1 + U) / 2, U uniform on [-1, 1]",
         normal(),
-        Curves(lambda x: 0.1 + x.abs() / 2, spread=first(lambda x: 0.1 + x.abs() / 2), noise=FLAT),
+        Curves(lambda x: 0.1 + x.abs() / 2, spread=of_column(lambda x: 0.1 + x.abs() / 2), noise=FLAT),
     ),
     "shell": Law(
-        "Y on a circle of radius 1 + |X| + 0.2 N", normal(), Shell(first(lambda x: 1 + x.abs()), 0.2), 400, 400
+        "Y on a circle of radius 1 + |X| + 0.2 N", normal(), Shell(of_column(lambda x: 1 + x.abs()), 0.2), 400, 400
     ),
     "sine": Law("Y = sin 2X + 0.3 N", normal(), Curves(lambda x: (2 * x).sin())),
     "spiral": Law(
         "Y on a spiral of two turns at the angle X + 0.1 N",
-        interval(0, 2 * TURN),
-        Curves(lambda x: x / TURN * circle(x), spread=0.1, dim=2),
+        interval(0, 2 * math.tau),
+        Curves(lambda x: x / math.tau * circle(x), spread=0.1, dim=2),
         600,
         200,
     ),
     "spread": Law(
-        "Y = (0.1 + |X|) N", normal(), Curves(torch.zeros_like, spread=first(lambda x: 0.1 + x.abs())), *FINE
+        "Y = (0.1 + |X|) N", normal(), Curves(torch.zeros_like, spread=of_column(lambda x: 0.1 + x.abs())), *FINE
     ),
     "steps": Law("Y = -1, 0 or 1 by two steps of X + 0.3 N", normal(), Curves(_steps)),
     "switch": Law(
@@ -132,14 +133,14 @@ RELATIONS: dict[str, Law] = {
             lambda x: torch.full_like(x, 1.5),
             lambda x: torch.full_like(x, -1.5),
             spread=0.4,
-            chances=(first(lambda x: (4 * (2 * x).sin()).sigmoid()),),
+            chances=(of_column(lambda x: (4 * (2 * x).sin()).sigmoid()),),
         ),
     ),
-    "ties": Law("Y = X mod 3 + 0.3 N, X one of 0 to 8", whole(9), Curves(lambda x: x.round() % 3)),
+    "ties": Law("Y = X mod 3 + 0.3 N, X one of 0 to 8", integers(9), Curves(lambda x: x.round() % 3)),
     "torus": Law(
-        "Y on a torus at the two angles X + 0.5 N", interval(0, TURN, 2), Curves(_torus, spread=0.5, dim=3), 900, 36
+        "Y on a torus at the two angles X + 0.5 N", interval(0, math.tau, 2), Curves(_torus, spread=0.5, dim=3), 900, 36
     ),
-    "warped": Law("Y = sinh(1.5 X + N)", normal(), Bent(lambda x: 1.5 * x, spread=1.0)),
+    "warped": Law("Y = sinh(1.5 X + N)", normal(), SinhCurves(lambda x: 1.5 * x, spread=1.0)),
     "waves": Law("Y = sin 8X + 0.3 N", normal(), Curves(lambda x: (8 * x).sin())),
     "window": Law(
         "Y = 1 where |X| < 0.64, else 0, + 0.2 N",
@@ -149,7 +150,7 @@ RELATIONS: dict[str, Law] = {
     "wobble": Law(
         "Y = sin 3X + (0.1 + 0.3 |X|) N",
         normal(),
-        Curves(lambda x: (3 * x).sin(), spread=first(lambda x: 0.1 + 0.3 * x.abs())),
+        Curves(lambda x: (3 * x).sin(), spread=of_column(lambda x: 0.1 + 0.3 * x.abs())),
         *FINE,
     ),
     "xor": Law(
@@ -160,7 +161,7 @@ RELATIONS: dict[str, Law] = {
     "zeros": Law(
         "Y = 0 with odds exp(2 - 2 X^2), else X + 0.3 N",
         normal(),
-        Inflated(first(lambda x: (2 - 2 * x.square()).sigmoid()), Curves(lambda x: x)),
+        ZeroInflated(of_column(lambda x: (2 - 2 * x.square()).sigmoid()), Curves(lambda x: x)),
     ),
 }
 

@@ -31,8 +31,8 @@ class Staircase:
         >>> stairs = Staircase.gaussian(dim=20, steps_per_level=4000)
         >>> [round(task.mutual_information(), 6) for task in stairs.levels]
         [2.0, 4.0, 6.0, 8.0, 10.0]
-        >>> stairs.level(4000) is stairs.levels[1], len(stairs)
-        (True, 20000)
+        >>> len(stairs)
+        20000
         >>> x, y = next(stairs.batches(batch_size=128, seed=0))
     """
 
@@ -75,13 +75,6 @@ class Staircase:
 
     def __len__(self) -> int:
         return len(self.levels) * self.steps_per_level
-
-    def level(self, step: int) -> Task:
-        """The task at a training step, counted from 0."""
-        checks.count(step, "step", least=0)
-        if step >= len(self):
-            raise ValueError(f"step is {step}; expected less than {len(self)}, the length of {self.name}")
-        return self.levels[step // self.steps_per_level]
 
     def batches(
         self, batch_size: int, seed: Seed, *, dtype: torch.dtype = torch.float32

@@ -249,17 +249,17 @@ class Spiral(Map):
 
     @override
     def forward(self, x: Tensor) -> Tensor:
-        return self._turned(x, self.speed)
+        return self._rotated(x, self.speed)
 
     @override
     def inverse(self, y: Tensor) -> Tensor:
-        return self._turned(y, -self.speed)
+        return self._rotated(y, -self.speed)
 
     @override
     def log_det(self, x: Tensor) -> Tensor:
         return torch.zeros_like(x[:, 0])
 
-    def _turned(self, x: Tensor, speed: float) -> Tensor:
+    def _rotated(self, x: Tensor, speed: float) -> Tensor:
         angle = speed * x.square().sum(-1)
         (i, j), cos, sin = self.plane, angle.cos(), angle.sin()
         columns = list(x.unbind(-1))

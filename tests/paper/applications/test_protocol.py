@@ -38,7 +38,7 @@ class Toy:
             "loss": {"value": None if self.method == "silent" else -value, "step": 3},
         }
 
-    def judge(self, rule: SelectionRule) -> dict[str, float]:
+    def test(self, rule: SelectionRule) -> dict[str, float]:
         self.tested.append((self.method, self.seed))
         return {"accuracy": self.changes["weight"] / 100}
 
@@ -82,8 +82,8 @@ def test_a_rule_that_says_nothing_takes_the_first_draw_and_divergence_is_counted
 
 def test_differences_are_students() -> None:
     ours, theirs = {0: 3.0, 1: 5.0, 2: 4.5, 7: 1.0}, {0: 1.0, 1: 2.5, 2: 3.0, 8: 0.0}
-    found = paired(ours, theirs, level=0.9)
-    expected = scipy.stats.ttest_rel([3.0, 5.0, 4.5], [1.0, 2.5, 3.0]).confidence_interval(0.9)
+    found = paired(ours, theirs)
+    expected = scipy.stats.ttest_rel([3.0, 5.0, 4.5], [1.0, 2.5, 3.0]).confidence_interval()
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert (found.mean, found.pairs) == (2.0, 3)
     with pytest.raises(ValueError, match="ours and theirs"):

@@ -16,9 +16,9 @@ from infoknife.paper.applications.run import (
     Run,
     RunResult,
     SelectionRule,
-    ended,
     random_states,
     read_model,
+    read_results,
     run_folder,
     seeded,
     set_random_states,
@@ -74,14 +74,14 @@ class ToyRun(Run):
         score = -self.model(torch.ones(1, 2)).square().sum().item()
         return {"score": score if self.scores is None else self.scores[self.step]}
 
-    def exhausted(self) -> bool:
+    def should_stop(self) -> bool:
         return self.settings.patience > 0 and self.step - self.best["step"] >= self.settings.patience
 
     def finish(self) -> dict[str, Any]:
         self.restore()
         return {"best_step": self.best["step"], "seen": self.seen, "note": "<so>", "stopped": self.stopped}
 
-    def judge(self, rule: SelectionRule) -> dict[str, Any]:
+    def test(self, rule: SelectionRule) -> dict[str, Any]:
         self.restore(rule)
         return {"weight": self.model.state_dict()["0.weight"].sum().item()}
 
@@ -140,13 +140,13 @@ def test_a_checkpoint_of_another_version_is_set_aside(tmp_path: Path, monkeypatc
 def test_results_are_read_again_and_those_of_another_version_are_set_aside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert ended(tmp_path) is None
+    assert read_results(tmp_path) is None
     results = run(tmp_path).results
-    assert ended(tmp_path) == results
+    assert read_results(tmp_path) == results
     monkeypatch.setattr(module, "__version__", "9.9")
     with pytest.warns(UserWarning, match="set aside"):
-        assert ended(tmp_path) is None
-    assert ended(tmp_path) is None
+        assert read_results(tmp_path) is None
+    assert read_results(tmp_path) is None
     assert [path.name for path in (tmp_path / "set-aside").iterdir()] == [f"metrics-{module_version()}.json"]
 
 
@@ -216,7 +216,7 @@ def test_a_number_that_is_not_finite_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(FloatingPointError, match="loss of step"):
         run(lr=1e30)
     with pytest.raises(FloatingPointError, match="finite"):
-        module.leave(tmp_path, {"application": "toy"}, {}, {"score": math.nan}, {"step": []})
+        module.write_run_folder(tmp_path, {"application": "toy"}, {}, {"score": math.nan}, {"step": []})
 
 
 @pytest.mark.parametrize("keep", [0, 200])

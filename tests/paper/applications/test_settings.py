@@ -19,38 +19,38 @@ NAN = float("nan")
 
 
 def test_the_papers_numbers() -> None:
-    images = AdaptationSettings.preset("paper", "mnist", "mnistm", "knife")
+    images = AdaptationSettings.preset("paper", "knife")
     assert (images.channels, images.steps, images.batch_size, images.lr) == (64, 25_000, 128, 1e-3)
     assert (images.size, images.sigma, images.dropout, images.weight, images.joint) == (32, 1.0, 0.5, 0.1, True)
     assert images.estimator["components"] == 128
-    texts = FairTextSettings.preset("paper", "dial-sentiment", "knife")
+    texts = FairTextSettings.preset("paper", "knife")
     assert (texts.encoder, texts.embedding, texts.features, texts.hidden) == ("gru", 128, 256, 256)
     assert (texts.steps, texts.batch_size, texts.lr, texts.warm_up) == (30_000, 128, 1e-4, 1000)
     assert (texts.dropout, texts.weight_decay, texts.noise, texts.weight) == (0.2, 0.01, 0.0, 1.0)
     assert (texts.select, texts.estimator) == ("lowest-information", {"preset": "paper"})
-    pairs = BottleneckSettings.preset("paper", "mrpc", "knife")
+    pairs = BottleneckSettings.preset("paper", "knife")
     assert (pairs.bottleneck, pairs.samples, pairs.layers, pairs.pooling) == (144, 5, None, "first")
     assert (pairs.epochs, pairs.batch_size, pairs.lr, pairs.ramp, pairs.weight) == (6, 32, 2e-5, 1.0, 1e-5)
 
 
 def test_methods_have_fields_of_their_own() -> None:
-    weights = [FairTextSettings.preset("cpu", "synthetic", name).weight for name in ("knife", "mine")]
+    weights = [FairTextSettings.preset("cpu", name).weight for name in ("knife", "mine")]
     assert weights == [3.0, 1.0]
-    assert AdaptationSettings.preset("cpu", "usps", "mnist", "knife").estimator_lr == 0.03
-    poolings = [BottleneckSettings.preset("cpu", "mrpc", name).pooling for name in ("plain", "knife")]
+    assert AdaptationSettings.preset("cpu", "knife").estimator_lr == 0.03
+    poolings = [BottleneckSettings.preset("cpu", name).pooling for name in ("plain", "knife")]
     assert poolings == ["mean", "pair"]
-    assert BottleneckSettings.preset("cpu", "mrpc", "plain", pooling="pair").pooling == "pair"
+    assert BottleneckSettings.preset("cpu", "plain", pooling="pair").pooling == "pair"
 
 
 @every_kind
 def test_arguments_and_changes_are_json_and_come_back(kind: type[RunSettings]) -> None:
     for preset in kind.PRESETS:
         for method in kind.CHOICES["method"]:
-            settings = kind.chosen(preset, method, {"seed": 7, "estimator": {"components": 3}})
+            settings = kind.preset(preset, method, seed=7, estimator={"components": 3})
             for found in (settings.arguments(), settings.changed()):
                 assert kind.of(json.loads(json.dumps(found)) | {"unknown": 1}) == settings
             assert settings.estimator["components"] == 3
-    assert kind.chosen("cpu", "knife", {}).estimator.get("components") is None, "the preset is as it was"
+    assert kind.preset("cpu", "knife").estimator.get("components") is None, "the preset is as it was"
     assert kind().changed() == {}
     assert hash(kind(estimator={"some": 3})) == hash(kind(estimator={"some": 3}))
 
@@ -59,9 +59,9 @@ def test_arguments_and_changes_are_json_and_come_back(kind: type[RunSettings]) -
 def test_a_new_option_with_a_default_changes_no_identity(kind: type[RunSettings]) -> None:
     options = [("some_new_option", float, field(default=0.5))]
     newer = make_dataclass("Newer", options, bases=(kind,), frozen=True, kw_only=True)
-    old, new = (each.chosen("cpu", "knife", {"seed": 3}).identity("data") for each in (kind, newer))  # type: ignore[attr-defined]
+    old, new = (each.preset("cpu", "knife", seed=3).identity("data") for each in (kind, newer))  # type: ignore[attr-defined]
     assert hashed(old) == hashed(new)
-    other = newer.chosen("cpu", "knife", {"seed": 3, "some_new_option": 1.0})  # type: ignore[attr-defined]
+    other = newer.preset("cpu", "knife", seed=3, some_new_option=1.0)  # type: ignore[attr-defined]
     assert hashed(other.identity("data")) != hashed(old)
 
 
@@ -144,7 +144,7 @@ def test_types_are_checked(kind: type[RunSettings], changes: dict[str, Any]) -> 
 )
 def test_unknown_names_are_refused(kind: type[RunSettings], preset: str, method: str, changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"preset|method|stepz"):
-        kind.chosen(preset, method, changes)
+        kind.preset(preset, method, **changes)
 
 
 def test_numbers_at_the_edge() -> None:

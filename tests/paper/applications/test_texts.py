@@ -20,8 +20,8 @@ from infoknife.paper.applications.texts import (
     SplitRows,
     TextTable,
     check_roles,
-    coded,
-    drawn,
+    draw_rows,
+    encode_classes,
     listed,
     read_hub,
     read_source,
@@ -210,7 +210,7 @@ def test_the_network_says_why_and_a_parser_does_not(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_classes_are_sorted(values: list[str], names: tuple[str, ...]) -> None:
-    found = coded(table(cells()), "mood", values)
+    found = encode_classes(table(cells()), "mood", values)
     assert found.names == names
     assert [names[code] for code in found.codes.tolist()] == [value.strip() for value in values]
 
@@ -218,7 +218,7 @@ def test_classes_are_sorted(values: list[str], names: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("values", [["a", " ", "b"], ["a", "a "], [str(i) for i in range(51)]])
 def test_columns_that_are_no_classes(values: list[str]) -> None:
     with pytest.raises(ValueError, match="'mood'"):
-        coded(table(cells()), "mood", values)
+        encode_classes(table(cells()), "mood", values)
 
 
 def test_an_empty_class_and_a_long_one() -> None:
@@ -298,7 +298,7 @@ def test_splits_that_cannot_be(splits: tuple[str, ...], tested: bool, message: s
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=40), st.lists(st.integers(0, 5), min_size=4, max_size=4))
 def test_so_many_of_each_group(numbers: list[int], counts: list[int]) -> None:
     of = torch.tensor(numbers)
-    found = drawn(of, torch.tensor(counts), seed=0)
+    found = draw_rows(of, torch.tensor(counts), seed=0)
     assert found.equal(found.unique())
     expected = [min(count, numbers.count(group)) for group, count in enumerate(counts)]
     assert of[found].bincount(minlength=4).tolist() == expected

@@ -19,7 +19,7 @@ from infoknife.paper.engine import Store, run
 from infoknife.paper.engine.records import Record
 from infoknife.paper.engine.trial import RunContext, Trial
 from infoknife.paper.experiments import get, select
-from infoknife.paper.experiments.applied import resolved
+from infoknife.paper.experiments.applied import settings_of
 from infoknife.paper.experiments.fig4 import CPU, WEIGHTS, _check
 from infoknife.paper.experiments.table2 import GLUE, _check_encoder, _check_pairs
 from infoknife.paper.experiments.table3 import PAIRS
@@ -165,9 +165,9 @@ def test_missing_images_are_found(tmp_path: Path) -> None:
 
 
 def test_none_that_was_set_stays_none() -> None:
-    own = BottleneckSettings.preset("cpu", "own", "knife", label="mood", first="text", second=None)
+    own = BottleneckSettings.preset("cpu", "knife", task="own", label="mood", first="text", second=None)
     alone = replace(own, second=None)
-    assert resolved(BottleneckSettings, "cpu", alone.arguments() | {"file": "posts.csv"}) == alone
+    assert settings_of(BottleneckSettings, "cpu", alone.arguments() | {"file": "posts.csv"}) == alone
 
 
 # trials
@@ -187,9 +187,9 @@ def record_of(trial: Trial, root: Path, **where: Any) -> Record:
     [
         (
             *("fig4", fair_text, "learn", {"method": ["club"], "weight": [1.0]}),
-            FairTextSettings.preset("quick", "synthetic", "club", weight=1.0),
+            FairTextSettings.preset("quick", "club", weight=1.0),
         ),
-        ("table2", ib_text, "tune", {"method": ["plain"]}, BottleneckSettings.preset("quick", "mrpc", "plain")),
+        ("table2", ib_text, "tune", {"method": ["plain"]}, BottleneckSettings.preset("quick", "plain")),
     ],
 )
 def test_a_trial_leaves_a_record_and_is_told_where_it_is(
@@ -212,7 +212,7 @@ def test_a_trial_leaves_a_record_and_is_told_where_it_is(
 
 
 def test_a_trial_of_images_leaves_a_record_and_a_model(tmp_path: Path) -> None:
-    settings = AdaptationSettings.preset("quick", "digits", "mnist5k", "doe", steps=2, every=1, channels=4, size=8)
+    settings = AdaptationSettings.preset("quick", "doe", steps=2, every=1, channels=4, size=8)
     trial, steps = get("table3").trial("quick", settings.arguments()), list[int]()
     record = record_of(trial, tmp_path)
     assert set(record["curves"]) == {"step", "source_accuracy", "target_accuracy", "information"}
@@ -226,7 +226,7 @@ def test_a_killed_trial_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """With the application itself: the second run begins where the first was stopped."""
     monkeypatch.setattr(train, "synthetic", partial(synthetic, rows=240))
     small = {"steps": 4, "every": 2, "features": 4, "hidden": 4, "batch_size": 8}
-    settings, steps = FairTextSettings.preset("quick", "synthetic", "none", **small), list[int]()
+    settings, steps = FairTextSettings.preset("quick", "none", **small), list[int]()
 
     def killed(step: int, facts: object) -> None:
         steps.append(step)

@@ -17,7 +17,7 @@ from infoknife.paper.engine import Outcome
 from infoknife.paper.engine.trial import RunContext
 from infoknife.paper.experiments import fig2, get, names, select
 from infoknife.paper.experiments.fig2 import CANDIDATES, best_of, divergence, drawn
-from infoknife.paper.experiments.protocol import climbed
+from infoknife.paper.experiments.protocol import climb_outcome
 from infoknife.paper.experiments.table1 import density_of
 from infoknife.tasks import TriangleMixture
 
@@ -246,7 +246,7 @@ def test_a_run_of_shrinking() -> None:
 
 
 def test_a_curve_has_the_truth_of_its_middle() -> None:
-    results, curves = climbed([1.0] * 1000 + [2.0] * 1000, [1.0, 2.0])
+    results, curves = climb_outcome([1.0] * 1000 + [2.0] * 1000, [1.0, 2.0])
     assert [level["mse"] for level in results["levels"]] == [0.0, 0.0]
     assert curves["estimate"] == curves["truth"] == [1.0] * 200 + [2.0] * 200
     assert curves["step"][:2] == [3.0, 8.0]

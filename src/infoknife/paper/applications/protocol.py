@@ -11,7 +11,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
+from scipy import stats
 
 from infoknife.inputs import check_count
 from infoknife.paper.applications.run import Run, SelectionRule, seeded
@@ -34,7 +34,7 @@ class LogUniform(NamedTuple):
 Grid = Mapping[str, LogUniform]
 
 
-class Difference(NamedTuple):
+class PairedDifference(NamedTuple):
     """The mean of paired differences, with Student's interval; ``low`` and ``high`` are None for a single pair."""
 
     mean: float
@@ -46,7 +46,7 @@ class Difference(NamedTuple):
         """The difference with its sign and interval.
 
         Examples:
-            >>> Difference(1.25, 0.5, 2.0, 5).text(), Difference(-0.5, None, None, 1).text()
+            >>> PairedDifference(1.25, 0.5, 2.0, 5).text(), PairedDifference(-0.5, None, None, 1).text()
             ('+1.2 (0.5 to 2.0)', '-0.5')
         """
         interval = "" if self.low is None else f" ({self.low:.1f} to {self.high:.1f})"
@@ -125,18 +125,17 @@ def _chosen(
     run, drawn = runs[draw]
     kept = run.kept_models[rule.name]
     if (draw, kept["step"]) not in tested:
-        tested[draw, kept["step"]] = run.judge(rule)
+        tested[draw, kept["step"]] = run.test(rule)
     said = {"draw": draw, "step": kept["step"], "value": kept["value"], "settings": dict(drawn)}
     return {**said, "results": tested[draw, kept["step"]]}
 
 
-def paired(ours: Mapping[Any, float], theirs: Mapping[Any, float], level: float = 0.95) -> Difference:
+def paired(ours: Mapping[Any, float], theirs: Mapping[Any, float]) -> PairedDifference:
     """Return the mean difference of what two methods have for the same keys, such as seeds.
 
     Args:
         ours: A number for every key.
         theirs: The same; keys that only one has are left out.
-        level: Of the interval.
 
     Examples:
         >>> paired({0: 3.0, 1: 5.0, 2: 4.0}, {0: 1.0, 1: 2.0, 2: 3.0, 3: 9.0}).text()
@@ -146,9 +145,9 @@ def paired(ours: Mapping[Any, float], theirs: Mapping[Any, float], level: float 
     if not found:
         raise ValueError("ours and theirs have no key in common; expected results for the same seeds")
     if len(found) == 1:
-        return Difference(found[0], None, None, 1)
-    half = float(student.ppf((1 + level) / 2, len(found) - 1)) * stdev(found) / math.sqrt(len(found))
-    return Difference(fmean(found), fmean(found) - half, fmean(found) + half, len(found))
+        return PairedDifference(found[0], None, None, 1)
+    low, high = stats.ttest_1samp(found, 0.0).confidence_interval()
+    return PairedDifference(fmean(found), float(low), float(high), len(found))
 
 
 def by_seed(records: Iterable[Record], rule: str, name: str) -> dict[str, dict[int, float]]:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from infoknife import Regularizer, distributed
 from infoknife._version import __version__
-from infoknife.atomic import written_whole
+from infoknife.atomic import write_text, written_whole
 from infoknife.paper.applications.settings import RunSettings, hashed
 
 CHECKPOINT, SETTINGS, METRICS, PAGE = "checkpoint.pt", "settings.json", "metrics.json", "index.html"
@@ -123,7 +123,7 @@ class Run(ABC):
         """Judge the model that was chosen on test data, once."""
 
     @abstractmethod
-    def judge(self, rule: SelectionRule) -> dict[str, Any]:
+    def test(self, rule: SelectionRule) -> dict[str, Any]:
         """Judge the model that a rule has kept on test data alone."""
 
     @abstractmethod
@@ -134,7 +134,7 @@ class Run(ABC):
         """Return the learning rate of this step as a part of the largest one."""
         return 1.0
 
-    def judged(self) -> nn.Module:
+    def evaluated_model(self) -> nn.Module:
         """Return the model that is judged and kept."""
         return self.model
 
@@ -153,7 +153,7 @@ class Run(ABC):
         scalars = {f"regularizer/{name}": value for name, value in self.regularizer.health().scalars().items()}
         return {"information": self.regularizer.estimate or 0.0, **scalars}
 
-    def exhausted(self) -> bool:
+    def should_stop(self) -> bool:
         """Whether training is to stop before its last step."""
         return False
 
@@ -175,31 +175,31 @@ class Run(ABC):
         self.curves = {name: curve for name, curve in self.curves.items() if all(map(math.isfinite, curve))}
         if distributed.rank():
             self.restore()
-            return RunResult(self.judged(), {}, self.curves)
+            return RunResult(self.evaluated_model(), {}, self.curves)
         with distributed.alone():
             results = self.finish()
             if folder is not None:
                 self.save_model(folder)
-                leave(folder, self.identity, self._arguments, results, self.curves)
+                write_run_folder(folder, self.identity, self._arguments, results, self.curves)
                 (folder / CHECKPOINT).unlink(missing_ok=True)
-        return RunResult(self.judged(), results, self.curves)
+        return RunResult(self.evaluated_model(), results, self.curves)
 
     def train(self, folder: Path | None = None, on_progress: OnProgress | None = None) -> None:
         """Take all steps that are left, from the checkpoint in the folder if there is one; see ``run``."""
         distributed.agree("what is run", self.identity)
         self.resume(folder)
-        self._own_noise()
+        self._seed_rank()
         while self.step < self.steps:
-            self.advance()
+            self.take_step()
             facts: Facts = {}
             if self.step % self.every == 0 or self.step == self.steps:
                 facts = self._evaluated()
                 self.save(folder)
-                self._own_noise()
+                self._seed_rank()
             if on_progress is not None:
                 on_progress(self.step, facts)
 
-    def advance(self) -> None:
+    def take_step(self) -> None:
         """Take one step of all."""
         begin = time.perf_counter()
         self.model.train()
@@ -226,8 +226,8 @@ class Run(ABC):
 
     def restore(self, rule: SelectionRule | None = None) -> None:
         """Load the model that was kept by a rule, the first one if not given."""
-        self.judged().load_state_dict(self.kept_models[(rule or self.rules[0]).name]["model"])
-        self.judged().eval()
+        self.evaluated_model().load_state_dict(self.kept_models[(rule or self.rules[0]).name]["model"])
+        self.evaluated_model().eval()
 
     def save(self, folder: Path | None) -> None:
         """Write all that moves, on the first rank."""
@@ -273,16 +273,16 @@ class Run(ABC):
             value, kept = rule.value({"step": self.step, **facts}), self.kept_models.get(rule.name)
             last = kept is None and self.step == self.steps
             if last or (value is not None and (kept is None or value > kept["value"])):
-                state = copy.deepcopy(self.judged().state_dict())
+                state = copy.deepcopy(self.evaluated_model().state_dict())
                 self.kept_models[rule.name] = {"value": value, "step": self.step, "facts": dict(facts), "model": state}
-        if self.exhausted():
+        if self.should_stop():
             self.stopped, self.step = self.step, self.steps
         return facts
 
     def _modules(self) -> dict[str, Any]:
         return {name: module for name in self.MODULES if (module := getattr(self, name)) is not None}
 
-    def _own_noise(self) -> None:
+    def _seed_rank(self) -> None:
         """Let every rank but the first draw other noise, which the step decides, so that a restart draws it again."""
         if rank := distributed.rank():
             torch.manual_seed(self.seed + (rank << 32) + self.step)
@@ -291,11 +291,11 @@ class Run(ABC):
         return ("step", "stopped", "seconds", "curves", "kept_models", *self.STATE)
 
 
-def own_part(rows: Tensor) -> Tensor:
+def local_rows(rows: Tensor) -> Tensor:
     """Return this rank's part of the rows (N, ...) of a batch that all ranks have drawn alike.
 
     Examples:
-        >>> own_part(torch.arange(3))
+        >>> local_rows(torch.arange(3))
         tensor([0, 1, 2])
     """
     return rows.tensor_split(distributed.ranks())[distributed.rank()]
@@ -321,7 +321,7 @@ def run_page(title: str, settings: Mapping[str, Any], results: Mapping[str, Any]
     return page(title, "", [results_part, Section("settings", "Settings", "Settings", "", (table(settings),))])
 
 
-def leave(folder: Path, identity: Mapping[str, Any], arguments: Any, results: Any, curves: Any) -> None:
+def write_run_folder(folder: Path, identity: Mapping[str, Any], arguments: Any, results: Any, curves: Any) -> None:
     """Leave settings, metrics and, where there is what it is drawn with, a page in a run's folder.
 
     The metrics come last, as they say that the run has ended.
@@ -338,8 +338,7 @@ def leave(folder: Path, identity: Mapping[str, Any], arguments: Any, results: An
     except ModuleNotFoundError:  # matplotlib or jinja2
         warnings.warn("there is no page without infoknife[plot]", UserWarning, stacklevel=2)
     for name, text in (*files.items(), (METRICS, metrics)):
-        with written_whole(folder / name) as file:
-            file.write(text.encode())
+        write_text(folder / name, text)
 
 
 def run_folder(out: Path, settings: RunSettings, data: str) -> Path:
@@ -347,7 +346,7 @@ def run_folder(out: Path, settings: RunSettings, data: str) -> Path:
     return out / f"{settings.APPLICATION}-{settings.method}-{hashed(settings.identity(data))}"
 
 
-def ended(folder: Path) -> dict[str, Any] | None:
+def read_results(folder: Path) -> dict[str, Any] | None:
     """Return the results that a run has left in its folder; None where it has not ended.
 
     Metrics of another version of the library are set aside, with a warning.
@@ -400,11 +399,11 @@ def read_state(path: Path) -> dict[str, Any] | None:
     return state
 
 
-def read_model(folder: Path, name: str = "model.pt") -> dict[str, Any]:
+def read_model(folder: Path) -> dict[str, Any]:
     """Read the model that a run has left in its folder."""
-    state = read_state(folder / name)
+    state = read_state(folder / "model.pt")
     if state is None:
-        raise FileNotFoundError(f"there is no {folder / name}; expected the folder of a run that has ended")
+        raise FileNotFoundError(f"there is no {folder / 'model.pt'}; expected the folder of a run that has ended")
     return state
 
 

@@ -76,13 +76,10 @@ class RunSettings(ABC):
         """What ``on_progress`` counts to."""
 
     @classmethod
-    def chosen(cls, preset: str, method: str, changes: Fields) -> Self:
-        """Return the settings of a preset for a method.
+    def preset(cls, preset: str, method: str, **changes: Any) -> Self:
+        """Return the settings of a preset, ``"paper"``, ``"cpu"`` or ``"quick"``, for a method, with changes.
 
-        Args:
-            preset: ``"paper"``, ``"cpu"`` or ``"quick"``.
-            method: One of the application's methods; a preset may have fields for one alone.
-            changes: Fields that count most; options of ``estimator`` are added to the preset's.
+        A preset may have fields for one method alone; options of ``estimator`` are added to the preset's.
         """
         one_of("preset", preset, tuple(cls.PRESETS))
         one_of("method", method, cls.CHOICES["method"])

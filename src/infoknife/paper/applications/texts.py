@@ -90,7 +90,7 @@ def read_table(path: Path, roles: Roles) -> TextTable:
         (['good', 'bad'], ['so, so', 'no'], 'line 3')
     """
     file = _only_table(path, roles) if path.is_dir() else open_file(path)
-    columns = _found(roles, file.names, str(file.path))
+    columns = _present_columns(roles, file.names, str(file.path))
     cells = file.read_text(list(dict.fromkeys(columns.values())))
     return TextTable(str(file.path), {role: cells[name] for role, name in columns.items()}, file.where, file.notes)
 
@@ -98,12 +98,8 @@ def read_table(path: Path, roles: Roles) -> TextTable:
 def read_hub(repository: str, roles: Roles) -> TextTable:
     """Load a repository by its name: downloaded once, then from the cache of the library ``datasets``.
 
-    Where no column has the role split the repository's own splits take it, and those that are none of train, validation
-    and test are left out.
-
-    Args:
-        repository: Such as ``"owner/name"``, or ``"owner/name:configuration"`` where it has several.
-        roles: Which columns; those of the roles text, first and second have strings.
+    The name is ``"owner/name"``, or ``"owner/name:configuration"`` where it has several. Where no column has the role
+    split the repository's own splits take it, and those that are none of train, validation and test are left out.
     """
     found = _downloaded(repository)
     parts = {split: part for split, part in found.items() if len(found) == 1 or split.lower() in SPLITS}
@@ -111,7 +107,7 @@ def read_hub(repository: str, roles: Roles) -> TextTable:
         raise ValueError(
             f"{repository} has the splits {', '.join(found) or '(none)'}; expected some of {', '.join(SPLITS)}"
         )
-    columns = _found(roles, list(next(iter(parts.values())).column_names), repository)
+    columns = _present_columns(roles, list(next(iter(parts.values())).column_names), repository)
     cells = {
         role: [cell for part in parts.values() for cell in _hub_cells(part, role, column, repository)]
         for role, column in columns.items()
@@ -147,7 +143,7 @@ class Classes(NamedTuple):
                 )
 
 
-def coded(table: TextTable, column: str, cells: list[str]) -> Classes:
+def encode_classes(table: TextTable, column: str, cells: list[str]) -> Classes:
     """Number the different values of a column, spaces around them left out: numbers by size, others by letter."""
     values = [cell.strip() for cell in cells]
     if "" in values:
@@ -196,11 +192,11 @@ def split_rows(table: TextTable, groups: Tensor, seed: int, *, tested: bool = Tr
     return rows, []
 
 
-def drawn(groups: Tensor, counts: Tensor, seed: int) -> Tensor:
+def draw_rows(groups: Tensor, counts: Tensor, seed: int) -> Tensor:
     """Draw rows at random, ascending: ``counts`` (G,) of each of ``groups`` (N,), or all of a group that has fewer.
 
     Examples:
-        >>> drawn(torch.tensor([1, 0, 1, 0, 1]), torch.tensor([2, 0]), seed=0)
+        >>> draw_rows(torch.tensor([1, 0, 1, 0, 1]), torch.tensor([2, 0]), seed=0)
         tensor([1, 3])
     """
     order = _by_group(groups, seed)
@@ -236,18 +232,18 @@ def listed(cells: Sequence[str]) -> str:
     return ", ".join(map(shown, cells[:20])) + ", ..." * (len(cells) > 20) or "none"
 
 
-def _needed(roles: Roles) -> dict[str, str]:
+def _required_columns(roles: Roles) -> dict[str, str]:
     """The roles that a table must have."""
     return {role: column for role, column in roles.items() if role != "task" and (role, column) != ("split", "split")}
 
 
 def _options(roles: Roles) -> str:
-    return ", ".join(f"--{role}" for role in _needed(roles))
+    return ", ".join(f"--{role}" for role in _required_columns(roles))
 
 
-def _found(roles: Roles, header: Sequence[str], name: str) -> dict[str, str]:
+def _present_columns(roles: Roles, header: Sequence[str], name: str) -> dict[str, str]:
     """Return the columns to read, by role: those that are needed, and others where they are."""
-    missing = [column for column in _needed(roles).values() if column not in header]
+    missing = [column for column in _required_columns(roles).values() if column not in header]
     if missing:
         raise ValueError(
             f"{name}: there is no column {', '.join(map(repr, missing))}; found: {listed(header)}. Name the columns "
@@ -257,7 +253,7 @@ def _found(roles: Roles, header: Sequence[str], name: str) -> dict[str, str]:
 
 
 def _only_table(folder: Path, roles: Roles) -> File:
-    needed, files = set(_needed(roles).values()), dict[str, File | None]()
+    needed, files = set(_required_columns(roles).values()), dict[str, File | None]()
     for path in sorted(folder.iterdir()):
         if path.is_file() and path.name.lower().endswith(SUFFIXES):
             try:

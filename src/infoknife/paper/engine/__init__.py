@@ -3,10 +3,9 @@
 from infoknife.paper.engine.report import judge, write
 from infoknife.paper.engine.runner import run
 from infoknife.paper.engine.store import Store, read_records
-from infoknife.paper.engine.trial import PRESETS, Experiment, Outcome, RunContext, Trial
+from infoknife.paper.engine.trial import Experiment, Outcome, RunContext, Trial
 
 __all__ = [
-    "PRESETS",
     "Experiment",
     "Outcome",
     "RunContext",

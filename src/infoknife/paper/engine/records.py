@@ -11,7 +11,7 @@ from infoknife.paper.engine import methods
 Record = Mapping[str, Any]
 Frame: TypeAlias = pd.DataFrame
 
-PRESETS = {  # in the order of reports
+PRESET_TITLES = {  # in the order of reports
     "ours": "Ours",
     "paper": "As in the paper",
     "cpu": "CPU",
@@ -84,7 +84,7 @@ def method_of(record: Record) -> str:
 def place(record: Record) -> tuple[Any, ...]:
     """Where a record stands in tables: by preset, dimension, method and seed."""
     arguments, preset = record["arguments"], str(record["preset"])
-    rank = [*PRESETS, preset].index(preset)
+    rank = [*PRESET_TITLES, preset].index(preset)
     dim, seed = (value if isinstance(value := arguments.get(name), int | float) else 0 for name in ("dim", "seed"))
     method = method_of(record)
     return rank, preset, dim, methods.rank(method), method, seed, str(record.get("id", ""))
@@ -108,12 +108,12 @@ def mean_of(runs: Frame, column: str, scale: float = 1.0) -> Mean:
         >>> mean_of(pd.DataFrame({"error": [1.0, 3.0, None], "failed": [False, False, True]}), "error")
         Mean(mean=2.0, std=1.4142135623730951, runs=3, failures=1)
     """
-    values = scale * numbers(runs, column).dropna()
+    values = scale * numeric(runs, column).dropna()
     std = float(values.std()) if len(values) > 1 else None
     return Mean(float(values.mean()) if len(values) else None, std, len(runs), int(runs["failed"].sum()))
 
 
-def numbers(runs: Frame, column: str) -> Any:
+def numeric(runs: Frame, column: str) -> Any:
     """A column as numbers; what is none is missing."""
     return pd.to_numeric(runs[column] if column in runs else pd.Series(math.nan, runs.index), errors="coerce")
 
@@ -199,4 +199,4 @@ def minutes(seconds: float) -> str:
 
 def preset_title(name: str) -> str:
     """The heading of a preset."""
-    return PRESETS.get(name, name)
+    return PRESET_TITLES.get(name, name)

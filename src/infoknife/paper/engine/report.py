@@ -263,23 +263,13 @@ def _runs(groups: Mapping[str, Sequence[Record]], experiments: Experiments) -> S
     whole = [record for group in groups.values() for record in group]
     machines = Counter((_listed(record.get("versions")), _listed(record.get("machine"))) for record in whole)
     used = [methods.get(name) for name in sorted(set(map(method_of, whole)), key=methods.rank)]
+    computed = tuple((*at, str(count)) for at, count in machines.items())
+    helped = tuple((each.title, each.help) for each in used if each.help)
     blocks = (
         Table("Failed trials", ("experiment", "preset", "method", "trial", "error"), tuple(lost), 5),
         Table("Trials and time", TIMES, tuple(times), 3),
-        Table(
-            "Versions and machines",
-            ("versions", "machine", "trials"),
-            tuple((*at, str(count)) for at, count in machines.items()),
-            2,
-        ),
-        Fold(
-            "Methods",
-            (
-                Table(
-                    "Methods", ("method", "what it is"), tuple((each.title, each.help) for each in used if each.help), 2
-                ),
-            ),
-        ),
+        Table("Versions and machines", ("versions", "machine", "trials"), computed, 2),
+        Fold("Methods", (Table("Methods", ("method", "what it is"), helped, 2),)),
     )
     return Section("runs", "Runs", "What was run, where, and how long it took", "", _shown(blocks))
 

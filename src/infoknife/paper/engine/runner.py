@@ -125,7 +125,7 @@ def _quiet(step: int, facts: Facts) -> None:
     """Say nothing: of a worker the parent hears at the end of a trial."""
 
 
-class _Here(Executor):
+class _SameProcess(Executor):
     """This process: a trial runs when it is submitted."""
 
     @override
@@ -138,7 +138,7 @@ class _Here(Executor):
 @contextmanager
 def _workers(backend: str, scheduler: str | None, jobs: int) -> Iterator[Workers]:
     if backend == "joblib" and jobs == 1:
-        yield Workers(_Here(), lambda: 1, ())
+        yield Workers(_SameProcess(), lambda: 1, ())
     else:
         with _cluster(scheduler, jobs) if backend == "dask" else _processes(jobs) as workers:
             yield workers
@@ -184,12 +184,12 @@ def _cluster(scheduler: str | None, jobs: int) -> Iterator[Workers]:
 
 def _in_worker(trial: Trial, context: RunContext, parent: int) -> Record:
     if os.getppid() == parent:  # a process of this machine, not of a cluster
-        _end_with(parent)
+        _exit_with_parent(parent)
     return _record(trial, context)
 
 
 @functools.cache  # once in a worker
-def _end_with(parent: int) -> None:
+def _exit_with_parent(parent: int) -> None:
     """End this process with the one that started it, which cannot say so when it is killed."""
 
     def watch() -> None:
@@ -205,7 +205,7 @@ def _record(trial: Trial, context: RunContext) -> Record:
     outcome, error, before = Outcome({}, {}), None, torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        outcome = _sound(trial.experiment.run(trial.arguments, context))
+        outcome = _checked_finite(trial.experiment.run(trial.arguments, context))
     except Exception as exception:  # a trial that fails is a result too
         error = f"{type(exception).__name__}: {exception}"
     finally:
@@ -228,7 +228,7 @@ def _record(trial: Trial, context: RunContext) -> Record:
     }
 
 
-def _sound(outcome: Outcome) -> Outcome:
+def _checked_finite(outcome: Outcome) -> Outcome:
     """Return the outcome if it can be put on record."""
     try:
         json.dumps(outcome, allow_nan=False)

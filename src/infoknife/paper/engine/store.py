@@ -14,7 +14,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from infoknife._version import __version__
-from infoknife.atomic import written_whole
+from infoknife.atomic import write_text
 from infoknife.paper.engine.trial import Trial
 
 Record = dict[str, Any]
@@ -47,7 +47,7 @@ class Store:
         for trial in trials:
             notes += self._tidy(trial)
         if not (self.root / HEAD).exists():
-            write_whole(self.root / HEAD, json.dumps({"format": FORMAT, "infoknife": __version__}) + "\n")
+            write_text(self.root / HEAD, json.dumps({"format": FORMAT, "infoknife": __version__}) + "\n")
         return notes
 
     def folder(self, trial: Trial) -> Path:
@@ -64,7 +64,7 @@ class Store:
 
     def write(self, trial: Trial, record: Record) -> None:
         """Write the trial's record, whole or not at all."""
-        write_whole(self.folder(trial) / RECORD, json.dumps(record, allow_nan=False) + "\n")
+        write_text(self.folder(trial) / RECORD, json.dumps(record, allow_nan=False) + "\n")
 
     def retry(self, trials: Iterable[Trial]) -> list[str]:
         """Set the records of failed trials aside, so that they run again; return what was done, in words."""
@@ -162,12 +162,6 @@ def parse(text: str) -> Record:
     if record["format"] != FORMAT:
         raise ValueError(f"this record has format {record['format']}; expected {FORMAT}")
     return record
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all, even where the machine dies in between."""
-    with written_whole(path) as file:
-        file.write(text.encode())
 
 
 def free_name(path: Path) -> Path:

@@ -52,7 +52,7 @@ def spread(cell: Mean) -> float:
     return max(DEVIATIONS * (cell.std or 0.0), PART * abs(cell.mean or 0.0))
 
 
-def none_ended(subject: str, runs: int) -> Verdict:
+def all_failed(subject: str, runs: int) -> Verdict:
     """The verdict on a method without a result."""
     return Verdict(subject, "behind", "all", f"none of {several(runs, 'run')} ended well")
 
@@ -93,14 +93,9 @@ def reproduced(
 def compared(
     subject: str, ours: Mean, rivals: Mapping[str, Mean], what: str, *, goal: float = 0.0
 ) -> Iterator[Verdict]:
-    """Yield whether a number is nearer to its goal than those of all rivals: named is the best of them.
+    """Yield whether a number is nearer to its goal than those of all rivals, which come by name: the best is named.
 
-    Args:
-        subject: Whose number it is.
-        ours: The number.
-        rivals: Theirs, by name; without any there is no verdict.
-        what: What is compared, with its unit.
-        goal: What would be best.
+    ``what`` says what is compared, with its unit. Without rivals there is no verdict.
 
     Examples:
         >>> verdict, = compared("KNIFE", Mean(0.1), {"DoE": Mean(0.2)}, "error, nats")
@@ -109,7 +104,7 @@ def compared(
     """
     known = {name: rival.mean for name, rival in rivals.items() if rival.mean is not None}
     if ours.mean is None and rivals:
-        yield none_ended(subject, ours.runs)
+        yield all_failed(subject, ours.runs)
     elif ours.mean is not None and known:
         far = {name: abs(mean - goal) for name, mean in known.items()}
         best, own = min(far, key=far.__getitem__), abs(ours.mean - goal)
@@ -121,7 +116,7 @@ def compared(
         yield Verdict(subject, "behind" if ahead else "ahead", best, text)
 
 
-def compared_where_all_have(
+def compared_on_shared(
     subject: str,
     cells: Frame,
     ours: str,
@@ -131,16 +126,9 @@ def compared_where_all_have(
     goal: float = 0.0,
     by: str | None = None,
 ) -> Iterator[Verdict]:
-    """Yield how a method stands against rivals by the mean of its cells, in the rows that all of them have.
+    """Yield how a method stands against rivals by the mean of its column, over the rows that all of them have.
 
-    Args:
-        subject: Whose numbers they are.
-        cells: A column for each method.
-        ours: The method.
-        rivals: The others.
-        what: Says what is compared, from the rows.
-        goal: What would be best.
-        by: A level of the index whose means are averaged, each as one.
+    ``what`` says from these rows what is compared; ``by`` is a level of the index whose means are averaged.
     """
     shared = cells[[ours, *rivals]].dropna()
     whole = (shared.groupby(level=by).mean() if by else shared).mean()

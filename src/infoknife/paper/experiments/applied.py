@@ -14,7 +14,7 @@ from infoknife.paper.engine.records import (
     Mean,
     grouped,
     minutes,
-    numbers,
+    numeric,
     percents,
     preset_title,
     several,
@@ -24,7 +24,7 @@ from infoknife.paper.engine.trial import Outcome
 from infoknife.pictures import Block, Heading, Table
 
 
-def resolved(settings: Any, preset: str, arguments: Mapping[str, Any]) -> Any:
+def settings_of(settings: Any, preset: str, arguments: Mapping[str, Any]) -> Any:
     """The settings of an application: what was set, None included, and the preset's for all else."""
     names = {each.name for each in fields(settings)}
     return settings.preset(preset, **{name: value for name, value in arguments.items() if name in names})
@@ -47,7 +47,7 @@ def rivals_of(base: str, where: str) -> list[str]:
     return [name for name in methods.names(where) if name != base]
 
 
-def titled(runs: Frame) -> Frame:
+def with_titles(runs: Frame) -> Frame:
     """Where KNIFE is the autoregressive density, its title says so."""
     titles = [
         methods.estimator_title(method, options) if isinstance(options, Mapping) else methods.title(method)
@@ -67,11 +67,11 @@ def each_preset(story: Callable[[str, Frame], Iterator[Block | None]]) -> Callab
     return blocks
 
 
-def listed(found: Iterable[Any], order: Iterable[Any]) -> list[Any]:
+def in_order(found: Iterable[Any], order: Iterable[Any]) -> list[Any]:
     """Names in the paper's order, then others by name.
 
     Examples:
-        >>> listed({"b", "z", "a"}, ["z", "b", "c"])
+        >>> in_order({"b", "z", "a"}, ["z", "b", "c"])
         ['z', 'b', 'a']
     """
     names = {*found}
@@ -122,17 +122,12 @@ def whole_mean(means: Iterable[Mean | None]) -> float | None:
 
 
 def cost_table(runs: Frame, base: str, place: str | list[str], places: str, per: str = "step") -> Table:
-    """Time per step or epoch, also as a multiple of that of a method without a regularizer, and failures.
+    """Time per step or epoch, also as a multiple of that of ``base``, which has no regularizer, and failures.
 
-    Args:
-        runs: Of one preset.
-        base: The method without.
-        place: What was trained on, so that only the same are compared.
-        places: What such are called.
-        per: What is timed: ``"step"`` in milliseconds, ``"epoch"`` in seconds.
+    Only runs on the same ``place`` (a column; many of it are called ``places``) are compared.
     """
     scale, unit = {"step": (1000.0, "ms"), "epoch": (1.0, "s")}[per]
-    timed = runs.assign(time=scale * numbers(runs, f"seconds_per_{per}"))
+    timed = runs.assign(time=scale * numeric(runs, f"seconds_per_{per}"))
     times = {
         method: own.groupby(place, dropna=False)["time"].mean().dropna() for method, own in grouped(timed, "method")
     }

@@ -15,12 +15,12 @@ from infoknife.estimators import mi
 from infoknife.estimators.catalogue import CLASSES, CONTINUOUS
 from infoknife.inputs import one_of
 from infoknife.paper.engine import methods
-from infoknife.paper.engine.records import Frame, grouped, number, numbers, preset_title, several
+from infoknife.paper.engine.records import Frame, grouped, number, numeric, preset_title, several
 from infoknife.paper.engine.trial import Arguments, Experiment, OnStep, Outcome, Trial
-from infoknife.paper.engine.verdicts import Verdict, compared_where_all_have, none_ended
-from infoknife.paper.experiments.applied import listed
+from infoknife.paper.engine.verdicts import Verdict, all_failed, compared_on_shared
+from infoknife.paper.experiments.applied import in_order
 from infoknife.paper.experiments.entropies import curve
-from infoknife.paper.experiments.protocol import reporting, seeded
+from infoknife.paper.experiments.protocol import seeded, step_callback
 from infoknife.pictures import Block, Chart, Fold, Heading, Panel, Table
 from infoknife.tasks import EntropyTask, PairTask, Task
 from infoknife.training import fit
@@ -40,7 +40,7 @@ LEARNING = {"lr": 0.003, "batch_size": 128, "patience": 10}  # of 20 evaluations
 SHARES = {"validation": 0.1, "measured": 0.2}  # of the samples
 
 
-class Plan(NamedTuple):
+class BenchPlan(NamedTuple):
     """What a preset runs: tasks (all if not given), sample sizes, seeds, and the steps of training."""
 
     tasks: tuple[str, ...] | None
@@ -50,8 +50,8 @@ class Plan(NamedTuple):
 
 
 PLANS = {
-    "standard": Plan(None, sizes=(1000, 5000), seeds=(0,), steps=1000),
-    "relations": Plan(
+    "standard": BenchPlan(None, sizes=(1000, 5000), seeds=(0,), steps=1000),
+    "relations": BenchPlan(
         (
             *(name for name in catalogue.names() if name.startswith("relation-")),
             *("gaussian-1x1", "gaussian-20x20-4nats", "cubic-20x20-4nats", "uniform-20x20-4nats", "dense-3x5"),
@@ -62,7 +62,7 @@ PLANS = {
         seeds=(0,),
         steps=1000,
     ),
-    "quick": Plan(
+    "quick": BenchPlan(
         (
             *("gaussian-10d", "student-3d-df3", "mixture-8d", "moons", "cube-8d", "triangles-1d"),
             *("gaussian-1x1", "gaussian-20x20-4nats", "cubic-20x20-4nats", "uniform-20x20-4nats"),
@@ -123,7 +123,7 @@ def trials(
     """
     one_of("preset", preset, tuple(PLANS))
     usual = PLANS[preset]
-    plan = Plan(
+    plan = BenchPlan(
         tasks=usual.tasks if tasks is None else tuple(dict.fromkeys(tasks)),
         sizes=usual.sizes if sizes is None else tuple(dict.fromkeys(sizes)),
         seeds=usual.seeds if seeds is None else tuple(dict.fromkeys(seeds)),
@@ -132,7 +132,7 @@ def trials(
     return [BENCH.trial(preset, arguments) for arguments in _arguments(plan, only)]
 
 
-def _arguments(plan: Plan, only: Iterable[str] | None = None) -> Iterator[Arguments]:
+def _arguments(plan: BenchPlan, only: Iterable[str] | None = None) -> Iterator[Arguments]:
     wanted = METHODS if only is None else tuple(only)
     for method in wanted:
         one_of("method", method, METHODS)
@@ -160,18 +160,18 @@ def run(arguments: Arguments, on_step: OnStep) -> Outcome:
     measured, stopping = (round(n * arguments[name]) for name in ("measured", "validation"))
     parts = [n - measured - stopping, stopping, measured]
     train, validation, rows = zip(*(array.split(parts) for array in samples), strict=True)
-    module: nn.Module = seeded(partial(_made, task, arguments["method"]), seed)
+    module: nn.Module = seeded(partial(_make, task, arguments["method"]), seed)
     _learn(module, train, validation, arguments, on_step)
     moves = None
     if task.parameter is not None:
         assert isinstance(task, EntropyTask | PairTask)
         moves = [velocity[-measured:] for velocity in _arrays(task.velocity(n, FIRST_SEED + seed))]
     estimate, slope = _measured(module, rows, moves, seed)
-    results = _judged("", truth_of(task), estimate)
-    return Outcome(results if slope is None else results | _judged("gradient_", task.gradient(), slope), {})
+    results = _with_error("", truth_of(task), estimate)
+    return Outcome(results if slope is None else results | _with_error("gradient_", task.gradient(), slope), {})
 
 
-def _made(task: Task, method: str) -> nn.Module:
+def _make(task: Task, method: str) -> nn.Module:
     if isinstance(task, EntropyTask):
         return DENSITIES[method](task.x_dim)
     return mi(method, task.x_dim, task.y_dim, y_classes=task.y_classes)
@@ -184,7 +184,7 @@ def _learn(
         module.initialize(*train, seed=arguments["seed"]).eval()
         return
     options = {name: arguments[name] for name in ("steps", "lr", "batch_size", "patience", "seed")}
-    fit(module, train, validation=validation, callbacks=[reporting(on_step)], **options)
+    fit(module, train, validation=validation, callbacks=[step_callback(on_step)], **options)
 
 
 def _measured(
@@ -199,7 +199,7 @@ def _measured(
     return estimate.item(), float(sum((slope * move).sum() for slope, move in zip(slopes, moves, strict=True)))
 
 
-def _judged(prefix: str, truth: float, estimate: float) -> dict[str, Any]:
+def _with_error(prefix: str, truth: float, estimate: float) -> dict[str, Any]:
     """Put truth, estimate and error side by side; what is not finite is a failure."""
     if not math.isfinite(estimate):
         raise FloatingPointError(f"the {prefix}estimate is {estimate} on rows that were held out")
@@ -228,8 +228,8 @@ def _derived(runs: Frame) -> Frame:
         methods.title(name) if kind == "entropy" or "classes" in kind else methods.estimator_title(name, {})
         for name, kind in zip(runs["method"], kinds, strict=True)
     ]
-    slope = (numbers(runs, "gradient_error") / numbers(runs, "gradient_truth")).abs()
-    return runs.assign(kind=kinds, title=titles, off=numbers(runs, "error").abs(), slope=slope)
+    slope = (numeric(runs, "gradient_error") / numeric(runs, "gradient_truth")).abs()
+    return runs.assign(kind=kinds, title=titles, off=numeric(runs, "error").abs(), slope=slope)
 
 
 def _kinds(runs: Frame) -> Iterator[tuple[str, str, Frame]]:
@@ -239,7 +239,7 @@ def _kinds(runs: Frame) -> Iterator[tuple[str, str, Frame]]:
 
 def _errors(runs: Frame) -> Frame:
     """Mean |error|, a row for each task and a column for each method, both as in the catalogue and its tables."""
-    order = listed(runs["task"], catalogue.names())
+    order = in_order(runs["task"], catalogue.names())
     table = runs.groupby(["task", "title"])["off"].mean().unstack("title")
     return table.reindex(index=order, columns=list(dict.fromkeys(runs["title"])))
 
@@ -277,11 +277,8 @@ def size_table(runs: Frame, kind: str) -> Table:
 
 def task_table(n: int, runs: Frame, titles: Sequence[str]) -> Table:
     """|error| of every method on every task beside the truth, for one number of samples."""
-    errors, truths, nearest = (
-        _errors(runs).reindex(columns=titles),
-        runs.groupby("task")["truth"].first(),
-        _nearest(runs),
-    )
+    errors, truths = _errors(runs).reindex(columns=titles), runs.groupby("task")["truth"].first()
+    nearest = _nearest(runs)
     rows = tuple((task, number(truths[task]), *map(number, values)) for task, *values in errors.itertuples())
     best = tuple((row, 2 + titles.index(nearest[task])) for row, task in enumerate(errors.index) if task in nearest)
     caption = f"Mean |estimate − truth| by task with {n:,} samples, nats; the nearest method of each stands out"
@@ -333,10 +330,10 @@ def _verdicts(runs: Frame) -> Iterator[Verdict]:
         for (name, title), own in grouped(part, ["method", "title"]):
             subject = f"{title}, {kind}"
             if methods.is_ours(name) and name not in errors:
-                yield none_ended(subject, len(own))
+                yield all_failed(subject, len(own))
             elif methods.is_ours(name):
                 what = lambda shared: f"mean |error|, nats, {several(len(shared), 'trial')}"  # noqa: E731
-                yield from compared_where_all_have(subject, errors, name, rivals, what)
+                yield from compared_on_shared(subject, errors, name, rivals, what)
 
 
 BENCH = Experiment(

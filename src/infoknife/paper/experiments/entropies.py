@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 
 from infoknife.paper.engine import methods
-from infoknife.paper.engine.records import Frame, Mean, grouped, means, numbers, preset_title, signed, text
+from infoknife.paper.engine.records import Frame, Mean, grouped, means, numeric, preset_title, signed, text
 from infoknife.paper.engine.verdicts import Point, Verdict, compared, reproduced
 from infoknife.pictures import Block, Chart, Panel, Series, Table
-from infoknife.pictures.charts import TRUTH, settled
+from infoknife.pictures.charts import TRUTH, settled_range
 
 Published = Mapping[tuple[str, int], Mean]  # |error| in nats by method and dimension
 
@@ -32,7 +32,7 @@ def densities(runs: Frame) -> Frame:
     """Add the |error|, and the density behind a run: the method, or what held-out rows chose in its place."""
     chain = runs["chosen"].astype(str).str.startswith("autoregressive")
     density = runs["method"].mask(chain, "autoregressive")
-    return runs.assign(density=density, title=density.map(methods.title), off=numbers(runs, "error").abs())
+    return runs.assign(density=density, title=density.map(methods.title), off=numeric(runs, "error").abs())
 
 
 def error_table(runs: Frame, published: Published) -> Table:
@@ -109,7 +109,7 @@ def runs_panel(title: str, runs: Mapping[str, Mapping[str, Any]]) -> Panel:
     lines = [curve(name, run["step"], run["estimate"]) for name, run in reversed(list(runs.items()))]
     first = next(iter(runs.values()))
     truth = Series("truth", TRUTH, "truth", first["step"], first["truth"])
-    return Panel(title, (*lines, truth), settled([*lines, truth]))
+    return Panel(title, (*lines, truth), settled_range([*lines, truth]))
 
 
 def curve(name: str, x: Sequence[float | None], y: Sequence[float | None], style: str = "line") -> Series:

@@ -7,7 +7,7 @@ from infoknife.paper.engine.records import Frame, preset_title
 from infoknife.paper.engine.trial import Arguments, Experiment, OnStep, Outcome
 from infoknife.paper.experiments import levels
 from infoknife.paper.experiments.entropies import runs_panel
-from infoknife.paper.experiments.protocol import climb, climbed
+from infoknife.paper.experiments.protocol import climb, climb_outcome
 from infoknife.paper.experiments.table1 import METHODS, density_of, kernels
 from infoknife.pictures import Block, Chart, Fold
 from infoknife.tasks import Staircase
@@ -19,7 +19,7 @@ def run(arguments: Arguments, on_step: OnStep) -> Outcome:
     stairs = Staircase.shrinking(dim, arguments["levels"], arguments["factor"], steps_per_level=each)
     options = {name: arguments[name] for name in ("batch_size", "lr", "start_rows")}
     estimates = climb(density_of(arguments), stairs, on_step, seed=seed, **options)
-    return climbed(estimates, [task.entropy() for task in stairs.levels])
+    return climb_outcome(estimates, [task.entropy() for task in stairs.levels])
 
 
 def _trials(init: str, steps: int, lr: float, dim: int = 64) -> Iterator[Arguments]:

@@ -11,7 +11,7 @@ from infoknife.densities import KNIFE, Autoregressive, Density
 from infoknife.paper.engine.records import Frame, Mean, grouped, means, preset_title
 from infoknife.paper.engine.trial import Arguments, Experiment, OnStep, Outcome
 from infoknife.paper.experiments import entropies
-from infoknife.paper.experiments.protocol import entropy_on, evaluated, rows_of, seeded, train
+from infoknife.paper.experiments.protocol import density_outcome, entropy_on, rows_of, seeded, train
 from infoknife.paper.experiments.table1 import METHODS, density_of, kernels
 from infoknife.pictures import Block, Chart, Fold, Panel, Series, Table
 from infoknife.pictures.charts import TRUTH
@@ -45,7 +45,7 @@ def run(arguments: Arguments, on_step: OnStep) -> Outcome:
     seeds = 1000 + 2 * arguments["seed"], 1001 + 2 * arguments["seed"]  # away from those that drew the mixtures
     x, fresh = (rows_of(task, arguments["rows"], seed) for seed in seeds)
     density, losses, more = _trained(arguments, x, on_step)
-    results, curves = evaluated(density, fresh, losses, task.entropy())
+    results, curves = density_outcome(density, fresh, losses, task.entropy())
     if arguments["dim"] == 1:
         return Outcome(results | more | {"kl": divergence(task, density)}, curves | drawn(task, density))
     return Outcome(results | more, curves)

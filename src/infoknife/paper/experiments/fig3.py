@@ -12,7 +12,7 @@ from infoknife.paper.engine.records import Frame, grouped
 from infoknife.paper.engine.trial import Arguments, Experiment, OnStep, Outcome
 from infoknife.paper.engine.verdicts import Verdict
 from infoknife.paper.experiments import levels
-from infoknife.paper.experiments.protocol import climb, climbed, seeded
+from infoknife.paper.experiments.protocol import climb, climb_outcome, seeded
 from infoknife.pictures import Block, Fold, Heading
 from infoknife.tasks import Staircase
 
@@ -65,7 +65,7 @@ def run(arguments: Arguments, on_step: OnStep) -> Outcome:
     settings = {name: arguments[name] for name in ("batch_size", "clip", "start_rows")}
     rate = estimator.rate if arguments["lr"] is None else arguments["lr"]
     estimates = climb(estimator, stairs, on_step, seed=seed, lr=rate, **settings)
-    return climbed(estimates, [task.mutual_information() for task in stairs.levels])
+    return climb_outcome(estimates, [task.mutual_information() for task in stairs.levels])
 
 
 def _trial(staircase: str, method: str, seed: int, steps: int, **settings: Any) -> Arguments:

@@ -1,5 +1,6 @@
 """Figure 4: texts whose features hide a private attribute, by the weight of the information (section 4.2)."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from infoknife.paper.engine.records import (
     mean_of,
     means,
     number,
-    numbers,
+    numeric,
     percents,
     several,
 )
@@ -25,10 +26,10 @@ from infoknife.paper.experiments.applied import (
     cost_table,
     data_files,
     each_preset,
-    listed,
+    in_order,
     outcome,
-    resolved,
     rivals_of,
+    settings_of,
 )
 from infoknife.paper.experiments.entropies import curve
 from infoknife.pictures import Block, Chart, Fold, Panel, Series, Table
@@ -71,7 +72,7 @@ CORPUS = ("corpus", "label", "private", "text", "split", "strip", "balance", "hu
 
 def run(arguments: Arguments, context: RunContext) -> Outcome:
     """Train one method with one weight; a trial that was killed goes on from its checkpoint."""
-    settings = resolved(fair_text.FairTextSettings, context.preset, arguments)
+    settings = settings_of(fair_text.FairTextSettings, context.preset, arguments)
     return outcome(fair_text.learn(settings, data=context.data, **context.where), settings)
 
 
@@ -112,9 +113,9 @@ class Tradeoff(NamedTuple):
     private: Mean
 
 
-def _weighed(runs: Frame) -> Frame:
+def _with_weight(runs: Frame) -> Frame:
     """A method without a regularizer has no weight, whatever was set."""
-    return runs.assign(weight=numbers(runs, "weight").mask(runs["method"].isin(UNWEIGHTED), 0.0).fillna(0.0))
+    return runs.assign(weight=numeric(runs, "weight").mask(runs["method"].isin(UNWEIGHTED), 0.0).fillna(0.0))
 
 
 def tradeoffs(runs: Frame) -> list[Tradeoff]:
@@ -128,15 +129,9 @@ def tradeoffs(runs: Frame) -> list[Tradeoff]:
 
 def best(found: Sequence[Tradeoff]) -> dict[str, Tradeoff]:
     """By method, the weight that hides most while the label is told almost as well as without a regularizer."""
-    base = next((point.main.mean for point in found if point.method == BASE), None)
-    kept = [
-        point
-        for point in found
-        if point.method != BASE
-        and base is not None
-        and point.main.mean is not None
-        and round(point.main.mean, 6) >= round(base - LOSS, 6)
-    ]
+    known = [(point, round(point.main.mean, 6)) for point in found if point.main.mean is not None]
+    least = next((round(main - LOSS, 6) for point, main in known if point.method == BASE), math.inf)
+    kept = [point for point, main in known if point.method != BASE and main >= least]
     return {point.method: point for point in sorted(kept, key=lambda point: -(point.private.mean or 0.0))}
 
 
@@ -154,7 +149,7 @@ def published(corpus: str, method: str, weight: float) -> tuple[float, float] | 
 
 def _corpora(runs: Frame) -> Iterator[tuple[str, str, Frame]]:
     """The name, title and runs of each corpus."""
-    for name in listed(runs["corpus"], WEIGHTS):
+    for name in in_order(runs["corpus"], WEIGHTS):
         yield name, TITLES.get(name, name), runs[runs["corpus"] == name]
 
 
@@ -191,13 +186,13 @@ def _cell(point: Tradeoff) -> str:
 
 def leak_table(title: str, runs: Frame) -> Table:
     """I(Z; S) of the audit by method and weight, in nats."""
-    good = runs[numbers(runs, "leak").notna()]
+    good = runs[numeric(runs, "leak").notna()]
     columns, write = sorted(set(good["weight"])), decimals(3)
     rows = []
     for name, own in grouped(good, "title"):
         found = means(own, "weight", "leak")
         rows.append((name, *("–" if at not in found else write(found[at].mean) for at in columns)))
-    truths = numbers(good, "truth").dropna().unique()
+    truths = numeric(good, "truth").dropna().unique()
     told = f"; a text itself tells {number(truths[0])}" if len(truths) == 1 else ""
     caption = f"{title}: information of the features about the private attribute, nats{told}"
     return Table(caption, ("method", *(f"λ = {at:g}" for at in columns)), tuple(rows))
@@ -326,7 +321,7 @@ FIG4 = Experiment(
     verdicts=_verdicts,
     summary=_summary,
     needs=("corpus", "weight"),
-    derive=_weighed,
+    derive=_with_weight,
     place=lambda arguments: f"{arguments['corpus']} λ={arguments['weight']:g}",
     check=check,
     files=_files,

@@ -7,7 +7,7 @@ import pandas as pd
 
 from infoknife.paper.engine import methods
 from infoknife.paper.engine.records import Frame, Mean, decimals, grouped, number, preset_title, several, signed
-from infoknife.paper.engine.verdicts import PART, Point, Verdict, compared, none_ended, reproduced
+from infoknife.paper.engine.verdicts import PART, Point, Verdict, all_failed, compared, reproduced
 from infoknife.paper.experiments.entropies import curve
 from infoknife.pictures import Block, Chart, Panel, Series, Table
 from infoknife.pictures.charts import PUBLISHED, TRUTH
@@ -160,7 +160,7 @@ def climb_verdicts(runs: Frame, stairs: Stairs, best_run: bool = False) -> Itera
     found = climbs(runs)
     for method, count in runs["method"].value_counts(sort=False).items():
         if method not in {climb.method for climb in found}:
-            yield none_ended(methods.title(method), count)
+            yield all_failed(methods.title(method), count)
     for climb in found:
         paper = stairs.get(methods.family(climb.method))
         if paper is not None and len(paper) == len(climb.levels):

@@ -31,14 +31,14 @@ def rows_of(task: Task, n: int, seed: int) -> Tensor:
     return x
 
 
-def reporting(on_step: OnStep) -> Callable[[int, float, nn.Module], None]:
+def step_callback(on_step: OnStep) -> Callable[[int, float, nn.Module], None]:
     """Make a callback of ``fit`` that reports every step."""
     return lambda step, loss, module: on_step(step)
 
 
 def train(density: Density, x: Tensor, on_step: OnStep, **options: Any) -> list[float]:
     """Fit a density to the rows of x (N, dim), and return the loss of every step."""
-    return fit(density, x, callbacks=[reporting(on_step)], **options).losses
+    return fit(density, x, callbacks=[step_callback(on_step)], **options).losses
 
 
 @torch.no_grad()
@@ -83,18 +83,9 @@ def climb(
                 estimates.append(float(module(*batch)))
             yield batch
 
-    batches = with_estimate(staircase.batches(batch_size, 2 * seed + 1))
-    steps = len(staircase)
-    fit(
-        module,
-        iter(batches),
-        steps=steps,
-        lr=lr,
-        seed=seed,
-        clip=clip,
-        callbacks=[reporting(on_step)],
-        initialize=False,
-    )
+    batches = iter(with_estimate(staircase.batches(batch_size, 2 * seed + 1)))
+    how: dict[str, Any] = {"lr": lr, "seed": seed, "clip": clip, "callbacks": [step_callback(on_step)]}
+    fit(module, batches, steps=len(staircase), initialize=False, **how)
     return estimates
 
 
@@ -111,7 +102,7 @@ def level_statistics(estimates: Sequence[float], truths: Sequence[float]) -> lis
     return levels
 
 
-def evaluated(density: Density, fresh: Tensor, losses: list[float], truth: float) -> Outcome:
+def density_outcome(density: Density, fresh: Tensor, losses: list[float], truth: float) -> Outcome:
     """Put the estimate on fresh rows beside the truth, with the curve of training."""
     value, stderr = entropy_on(density, fresh)
     step, estimate = block_means(losses)
@@ -119,11 +110,10 @@ def evaluated(density: Density, fresh: Tensor, losses: list[float], truth: float
     return Outcome(results, {"step": step, "estimate": estimate, "truth": [truth] * len(step)})
 
 
-def climbed(estimates: list[float], truths: list[float]) -> Outcome:
+def climb_outcome(estimates: list[float], truths: list[float]) -> Outcome:
     """Put the statistics of all levels beside the truth, with the curve."""
     step, estimate = block_means(estimates, points=400)
     each = len(estimates) / len(truths)
     truth = [truths[min(int((s - 0.5) / each), len(truths) - 1)] for s in step]
-    return Outcome(
-        {"levels": level_statistics(estimates, truths)}, {"step": step, "estimate": estimate, "truth": truth}
-    )
+    curves = {"step": step, "estimate": estimate, "truth": truth}
+    return Outcome({"levels": level_statistics(estimates, truths)}, curves)

@@ -7,7 +7,7 @@ from infoknife.densities import KNIFE, Density, Gaussian, Schraudolph
 from infoknife.paper.engine.records import Frame, Mean
 from infoknife.paper.engine.trial import Arguments, Experiment, OnStep, Outcome
 from infoknife.paper.experiments import entropies
-from infoknife.paper.experiments.protocol import evaluated, rows_of, seeded, train
+from infoknife.paper.experiments.protocol import density_outcome, rows_of, seeded, train
 from infoknife.pictures import Block
 from infoknife.tasks import Gaussian as GaussianTask
 
@@ -43,7 +43,7 @@ def run(arguments: Arguments, on_step: OnStep) -> Outcome:
     density = density_of(arguments)
     options = {name: arguments[name] for name in ("steps", "batch_size", "lr")}
     losses = train(density, rows_of(task, rows, 2 * seed), on_step, seed=seed, **options)
-    return evaluated(density, rows_of(task, rows, 2 * seed + 1), losses, task.entropy())
+    return density_outcome(density, rows_of(task, rows, 2 * seed + 1), losses, task.entropy())
 
 
 def _trials(init: str, runs: int, lr: float) -> Iterator[Arguments]:

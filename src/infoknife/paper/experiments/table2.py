@@ -17,24 +17,24 @@ from infoknife.paper.engine.records import (
     grouped,
     mean_of,
     means,
-    numbers,
+    numeric,
     percents,
     several,
     text,
 )
 from infoknife.paper.engine.trial import Arguments, Experiment, Outcome, RunContext
-from infoknife.paper.engine.verdicts import Point, Verdict, compared_where_all_have, reproduced
+from infoknife.paper.engine.verdicts import Point, Verdict, compared_on_shared, reproduced
 from infoknife.paper.experiments.applied import (
     Row,
     cost_table,
     data_files,
     each_preset,
-    listed,
+    in_order,
     mean_curve,
     outcome,
     percent_table,
-    resolved,
     rivals_of,
+    settings_of,
     whole_mean,
 )
 from infoknife.paper.experiments.entropies import curve
@@ -65,7 +65,7 @@ PUBLISHED = {name: dict(zip(COLUMNS, (Mean(*cell, 10) for cell in row), strict=T
 
 def run(arguments: Arguments, context: RunContext) -> Outcome:
     """Fine-tune with one method; a trial that was killed goes on from its checkpoint."""
-    settings = resolved(ib_text.BottleneckSettings, context.preset, arguments)
+    settings = settings_of(ib_text.BottleneckSettings, context.preset, arguments)
     return outcome(ib_text.tune(settings, data=context.data, **context.where), settings)
 
 
@@ -124,12 +124,12 @@ def _place(arguments: Arguments) -> str:
 # what records say
 
 
-def _grounded(runs: Frame) -> Frame:
+def _with_ground(runs: Frame) -> Frame:
     """Add what runs must share to be compared, its ground: the encoder, its layers that learn, and how many pairs.
 
     All training pairs come first, then from many to few. ``choice`` is what was chosen for a method on a ground.
     """
-    pairs = numbers(runs, "train_size")
+    pairs = numeric(runs, "train_size")
     few = pairs.map(lambda rows: ALL if pd.isna(rows) else f"{rows:,.0f} training pairs")
     layers = runs["layers"].map(
         lambda at: "all layers learn" if pd.isna(at) else f"the upper {several(at, 'layer')} learn"
@@ -146,7 +146,7 @@ def _grounded(runs: Frame) -> Frame:
 
 def best(runs: Frame) -> Frame:
     """Keep one setting of each method and task of a ground: the one with most runs, of those the best mean score."""
-    worth = numbers(runs, "score").groupby([runs[name] for name in ("method", "task", "choice")]).agg(["count", "mean"])
+    worth = numeric(runs, "score").groupby([runs[name] for name in ("method", "task", "choice")]).agg(["count", "mean"])
     order = worth.fillna(0.0).sort_values(["count", "mean"], kind="stable").reset_index()
     chosen = order.groupby(["method", "task"])["choice"].last()
     return runs[runs["choice"] == [chosen[at] for at in zip(runs["method"], runs["task"], strict=True)]]
@@ -161,7 +161,7 @@ def _title(name: str) -> str:
 
 def score_table(runs: Frame) -> Table:
     """The metrics by method, with the paper's under ours where all pairs were trained on."""
-    tasks, kept, rows = listed(runs["task"], GLUE), best(runs), []
+    tasks, kept, rows = in_order(runs["task"], GLUE), best(runs), []
     columns = [(task, metric) for task in tasks for metric in GLUE.get(task, ())]
     for method, own in grouped(kept, "method"):
         ours = [
@@ -172,11 +172,8 @@ def score_table(runs: Frame) -> Table:
         scores = means(own, "task", "score", 100.0)
         whole = _paper_mean(paper) if paper and columns == COLUMNS else None
         published = [paper.get(column) for column in columns]
-        rows.append(
-            Row(
-                methods.title(method), methods.title(method), ours, published, whole_mean(map(scores.get, tasks)), whole
-            )
-        )
+        title, mean = methods.title(method), whole_mean(map(scores.get, tasks))
+        rows.append(Row(title, title, ours, published, mean, whole))
     chosen = "; of several settings the best for each task" if len(kept) < len(runs) else ""
     caption = (
         f"{runs['ground'].iloc[0]}: percent on validation pairs, mean ± deviation over seeds, and the mean over tasks"
@@ -195,7 +192,7 @@ def information_table(runs: Frame) -> Table:
     for (method, task), own in grouped(best(runs), ["method", "task"]):
         cells = [mean_of(own, name).text(nats) for name in ("information", "information_vub", "relevance", "gap_mean")]
         wrong = mean_of(own, "calibration_error", 100.0).text(percents)
-        row = (methods.title(method), _title(task), *cells, nats(numbers(own, "gap_most").max()), wrong)
+        row = (methods.title(method), _title(task), *cells, nats(numeric(own, "gap_most").max()), wrong)
         rows += [row] if {*row[2:]} - {"–", "failed"} else []
     head = ("method", "task", "I(Z; X) ≤", "VUB", "I(Z; Y) ≥", "estimate − VUB", "at most", "calibration error, %")
     caption = f"{runs['ground'].iloc[0]}: information in nats on validation pairs, of the kept epoch"
@@ -204,7 +201,7 @@ def information_table(runs: Frame) -> Table:
 
 def choice_table(runs: Frame) -> Table:
     """The mean score of every K and lambda, where a method was run with several."""
-    tasks, rows = listed(runs["task"], GLUE), []
+    tasks, rows = in_order(runs["task"], GLUE), []
     several_choices = runs[runs.groupby("method")["choice"].transform("nunique") > 1]
     for (method, dim, weight), own in grouped(several_choices, ["method", "bottleneck", "weight"]):
         scores = means(own, "task", "score", 100.0)
@@ -220,7 +217,7 @@ def choice_table(runs: Frame) -> Table:
 def _plane(runs: Frame, name: str) -> Chart | None:
     """I(Z; Y) over I(Z; X) epoch by epoch, the mean over seeds, a panel for each task."""
     panels, kept = [], best(runs)
-    for task in listed(runs["task"], GLUE):
+    for task in in_order(runs["task"], GLUE):
         lines = []
         for method, own in reversed([*grouped(kept[kept["task"] == task], "method")]):
             _, x, y = mean_curve(own, "epoch", "information", "relevance")
@@ -249,28 +246,26 @@ def _verdicts(runs: Frame) -> Iterator[Verdict]:
     for (_, pairs), own in grouped(runs, ["ground", "pairs"]):
         kept = best(own)
         if pairs == ALL and kept["preset"].iloc[0] == "paper":
-            yield from _printed(kept)
-        scores = kept.assign(score=100.0 * numbers(kept, "score")).pivot_table("score", ["task", "seed"], "method")
+            yield from _paper_verdicts(kept)
+        scores = kept.assign(score=100.0 * numeric(kept, "score")).pivot_table("score", ["task", "seed"], "method")
         subject = f"{methods.title('knife')}, {pairs}"
         for name in dict.fromkeys(kept["method"]) if "knife" in scores else ():
             if name != "knife" and name in scores:
-                yield from compared_where_all_have(subject, scores, "knife", [name], _over, goal=100.0, by="task")
+                yield from compared_on_shared(subject, scores, "knife", [name], _averaged_tasks, goal=100.0, by="task")
 
 
-def _over(shared: Frame) -> str:
-    tasks = listed(shared.index.get_level_values("task"), GLUE)
+def _averaged_tasks(shared: Frame) -> str:
+    tasks = in_order(shared.index.get_level_values("task"), GLUE)
     return f"mean over {', '.join(map(_title, tasks))}, percent"
 
 
-def _printed(runs: Frame) -> Iterator[Verdict]:
+def _paper_verdicts(runs: Frame) -> Iterator[Verdict]:
     """Whether the metrics are those of the paper."""
     for method, own in grouped(runs, "method"):
-        points = [
-            Point(
-                f"{_title(task)} {_title(metric)}", mean_of(own[own["task"] == task], metric, 100.0), cell, goal=100.0
-            )
-            for (task, metric), cell in PUBLISHED.get(method, {}).items()
-        ]
+        points = []
+        for (task, metric), cell in PUBLISHED.get(method, {}).items():
+            ours = mean_of(own[own["task"] == task], metric, 100.0)
+            points.append(Point(f"{_title(task)} {_title(metric)}", ours, cell, goal=100.0))
         yield from reproduced(methods.title(method), points, percents)
 
 
@@ -291,7 +286,7 @@ TABLE2 = Experiment(
     summary=_summary,
     needs=("task", "train_size"),
     columns=("encoder", "encoder_name", "layers", "train_size", "bottleneck", "weight"),
-    derive=_grounded,
+    derive=_with_ground,
     place=_place,
     check=check,
     files=lambda arguments, data: data_files(data),

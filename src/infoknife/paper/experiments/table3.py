@@ -8,25 +8,25 @@ from typing import Any
 
 from infoknife.paper.applications import domain_adaptation
 from infoknife.paper.engine import methods
-from infoknife.paper.engine.records import Frame, Mean, grouped, mean_of, means, numbers, percents
+from infoknife.paper.engine.records import Frame, Mean, grouped, mean_of, means, numeric, percents
 from infoknife.paper.engine.trial import Arguments, Experiment, Outcome, RunContext
-from infoknife.paper.engine.verdicts import DEVIATIONS, Point, Verdict, compared_where_all_have, reproduced
+from infoknife.paper.engine.verdicts import DEVIATIONS, Point, Verdict, compared_on_shared, reproduced
 from infoknife.paper.experiments.applied import (
     Row,
     cost_table,
     each_preset,
-    listed,
+    in_order,
     mean_curve,
     outcome,
     percent_table,
-    resolved,
     rivals_of,
-    titled,
+    settings_of,
     whole_mean,
+    with_titles,
 )
 from infoknife.paper.experiments.entropies import curve
 from infoknife.pictures import Block, Chart, Confusion, Fold, Panel, Series, Table
-from infoknife.pictures.charts import BLUE, ORANGE, settled
+from infoknife.pictures.charts import BLUE, ORANGE, settled_range
 
 Pair = tuple[str, str]  # labelled source, unlabelled target
 
@@ -72,7 +72,7 @@ PUBLISHED = {
 
 def run(arguments: Arguments, context: RunContext, base: str | None = None) -> Outcome:
     """Train one pair with one method; a trial that was killed goes on from its checkpoint."""
-    settings = resolved(domain_adaptation.AdaptationSettings, base or context.preset, arguments)
+    settings = settings_of(domain_adaptation.AdaptationSettings, base or context.preset, arguments)
     source, target = _pair(settings.source, settings.target, context.data, settings.size)
     return outcome(domain_adaptation.adapt(settings, source, target, **context.where), settings)
 
@@ -119,12 +119,12 @@ def _networks(sizes: Mapping[str, int]) -> Iterator[Arguments]:
 def _paired(runs: Frame) -> Frame:
     """Add the pair of each run, and titles that tell which KNIFE it was."""
     pairs = map(pair_title, zip(runs["source"], runs["target"], strict=True))
-    return titled(runs.assign(pair=list(pairs)))
+    return with_titles(runs.assign(pair=list(pairs)))
 
 
 def accuracy_table(runs: Frame, caption: str, column: str = "accuracy", paper: bool = True) -> Table:
     """An accuracy by method and pair, with the paper's under ours."""
-    pairs, rows = listed(runs["pair"], TITLES), []
+    pairs, rows = in_order(runs["pair"], TITLES), []
     for (method, title), own in grouped(runs, ["method", "title"]):
         found = means(own, "pair", column, 100.0)
         ours = [found.get(pair) for pair in pairs]
@@ -154,7 +154,7 @@ def _story(preset: str, runs: Frame) -> Iterator[Block | None]:
     yield _curves(runs, "target_accuracy", f"table3-accuracy-{preset}", title, "percent", 100.0)
     title = "Estimated information between both encoders while training, mean over seeds"
     yield _curves(runs, "information", f"table3-information-{preset}", title, "nats", 1.0)
-    for pair in listed(runs["pair"], TITLES):
+    for pair in in_order(runs["pair"], TITLES):
         own = runs[runs["pair"] == pair]
         ending = f"{own['source'].iloc[0]}-{own['target'].iloc[0]}-{preset}"
         blocks = _features(own, f"table3-features-{ending}"), _confusion(own, f"table3-confusion-{ending}")
@@ -164,13 +164,13 @@ def _story(preset: str, runs: Frame) -> Iterator[Block | None]:
 def _curves(runs: Frame, column: str, chart: str, title: str, unit: str, scale: float) -> Chart | None:
     """A panel for each pair, a line for each method."""
     panels = []
-    for pair in listed(runs["pair"], TITLES):
+    for pair in in_order(runs["pair"], TITLES):
         lines = []
         for method, own in grouped(runs[runs["pair"] == pair], "method"):
             steps, found = mean_curve(own, "step", column)
             lines += [curve(method, steps, [scale * mean for mean in found])] if steps else []
         if lines:
-            panels.append(Panel(pair, tuple(reversed(lines)), settled(lines) if scale == 1 else None))
+            panels.append(Panel(pair, tuple(reversed(lines)), settled_range(lines) if scale == 1 else None))
     return Chart(chart, title, "step", unit, tuple(panels), min(3, len(panels))) if panels else None
 
 
@@ -222,8 +222,8 @@ def _verdicts(runs: Frame) -> Iterator[Verdict]:
             row, published = means(own, "pair", "accuracy", 100.0), PUBLISHED.get(method, {})
             points = [_point(at, mean, published[at]) for at, mean in row.items() if at in published]
             yield from reproduced(methods.title(method), points, percents)
-    cells = runs.assign(accuracy=100.0 * numbers(runs, "accuracy")).pivot_table("accuracy", "pair", "method")
-    cells = cells.reindex(listed(cells.index, TITLES))
+    cells = runs.assign(accuracy=100.0 * numeric(runs, "accuracy")).pivot_table("accuracy", "pair", "method")
+    cells = cells.reindex(in_order(cells.index, TITLES))
     rivals = [name for name in dict.fromkeys(runs["method"]) if name != "knife" and name in cells]
     groups = (
         [name for name in rivals if name not in {BASE, "dann"}],
@@ -233,7 +233,7 @@ def _verdicts(runs: Frame) -> Iterator[Verdict]:
         ours = runs.loc[runs["method"] == "knife", "title"].iloc[0]
         what = lambda shared: f"mean accuracy, percent, of {', '.join(shared.index)}"  # noqa: E731
         if group:
-            yield from compared_where_all_have(ours, cells, "knife", group, what, goal=100.0)
+            yield from compared_on_shared(ours, cells, "knife", group, what, goal=100.0)
 
 
 def _point(pair: str, ours: Mean, cell: Mean) -> Point:

@@ -7,12 +7,12 @@ import torch
 
 from infoknife.paper.applications.domain_adaptation import METHODS, AdaptationSettings
 from infoknife.paper.applications.domain_adaptation.methods import (
-    Disentangled,
     EqualMoments,
     GradientReversal,
-    SourceOnly,
-    blurred,
+    InformationTerm,
+    NoTerm,
     domain_term,
+    with_noise,
 )
 
 ESTIMATORS = [name for name in METHODS if name not in {"source-only", "dann", "coral"}]
@@ -32,7 +32,7 @@ def test_the_gradient_reaches_the_class_features_alone(name: str) -> None:
     assert bool(torch.isfinite(z.grad).all())
     assert z_domain.grad is None
     assert all(parameter.grad is None for parameter in method.parameters())
-    assert isinstance(method, Disentangled)
+    assert isinstance(method, InformationTerm)
     assert method.regularizer.estimate is not None
     assert math.isfinite(method.regularizer.estimate)
     assert method.parameter_groups(0.1) == [], "its optimiser is its own"
@@ -63,7 +63,7 @@ def test_weights_are_in_front_and_ramps_follow_what_is_known() -> None:
 
 def test_source_only_is_nothing() -> None:
     method = domain_term(AdaptationSettings(method="source-only"))
-    assert isinstance(method, SourceOnly)
+    assert isinstance(method, NoTerm)
     assert method(features(0), None, DOMAIN, 1.0) == 0
     assert method.parameter_groups(0.1) == []
 
@@ -87,9 +87,9 @@ def test_noise_is_in_units_of_deviations() -> None:
     z = torch.stack([torch.linspace(-1, 1, 20000), 100 * torch.linspace(-1, 1, 20000)], 1)
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
-        noise = blurred(z, 0.5) - z
+        noise = with_noise(z, 0.5) - z
     assert torch.allclose(noise.std(0) / z.std(0), torch.tensor(0.5), rtol=0.03)
-    assert blurred(z, 0.0) is z
+    assert with_noise(z, 0.0) is z
 
 
 @pytest.mark.parametrize(("ramp", "weight"), [(False, 2.0), (True, 0.6)])

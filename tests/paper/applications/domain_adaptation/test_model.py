@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from infoknife.paper.applications.domain_adaptation import Images
 from infoknife.paper.applications.domain_adaptation.model import (
     Adapter,
-    Noise,
+    GaussianNoise,
     accuracy,
     confusion,
     encoder,
@@ -26,7 +26,7 @@ def test_encoder_is_the_papers() -> None:
     layers = list(encoder(64))
     kinds = [type(layer) for layer in layers]
     sequence = [nn.Conv2d, nn.BatchNorm2d, nn.LeakyReLU] * 3
-    down = [nn.MaxPool2d, nn.Dropout, Noise]
+    down = [nn.MaxPool2d, nn.Dropout, GaussianNoise]
     assert kinds == [*sequence, *down, *sequence, *down, *sequence, nn.AdaptiveAvgPool2d, nn.Flatten]
     convolutions = [layer for layer in layers if isinstance(layer, nn.Conv2d)]
     assert [c.in_channels for c in convolutions] == [3, *[64] * 8]
@@ -34,12 +34,12 @@ def test_encoder_is_the_papers() -> None:
         (64, (3, 3), (1, 1), (1, 1))
     }
     assert {layer.p for layer in layers if isinstance(layer, nn.Dropout)} == {0.5}
-    assert {layer.sigma for layer in layers if isinstance(layer, Noise)} == {1.0}
+    assert {layer.sigma for layer in layers if isinstance(layer, GaussianNoise)} == {1.0}
     assert {layer.negative_slope for layer in layers if isinstance(layer, nn.LeakyReLU)} == {0.1}
 
 
 def test_noise_ends_with_training() -> None:
-    noise, x = Noise(2.0), torch.full((1000, 50), 3.0)
+    noise, x = GaussianNoise(2.0), torch.full((1000, 50), 3.0)
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
         assert (noise(x) - x).std().item() == pytest.approx(2.0, abs=0.04)

@@ -79,9 +79,9 @@ def test_a_killed_run_ends_with_the_same_numbers(method: str, joint: bool, tmp_p
 
 def test_a_joint_update_moves_the_estimator() -> None:
     run = train.AdaptationTrainer(settings("doe", joint=True), SOURCE, TARGET)
-    run.advance()  # starts the estimator
+    run.take_step()  # starts the estimator
     before = [parameter.detach().clone() for parameter in run.method.parameters()]
-    run.advance()
+    run.take_step()
     assert any(not torch.equal(b, p) for b, p in zip(before, run.method.parameters(), strict=True))
 
 
@@ -105,7 +105,7 @@ def test_what_is_learned_is_told_to_the_method() -> None:
     run = train.AdaptationTrainer(settings("source-only", steps=60, lr=0.01), SOURCE, TARGET)
     assert run.learned == 0
     for _ in range(60):
-        run.advance()
+        run.take_step()
     assert run.learned == pytest.approx((0.9 - run.class_loss / math.log(2)) / 0.9)
     assert run.learned > 0.2
 
@@ -123,4 +123,4 @@ def test_every_rule_keeps_the_model_that_it_says(rule: Any) -> None:
     values = {step: rule.sign * facts[rule.fact] for step, facts in told.items() if facts}
     assert run.best["value"] == max(values.values())
     assert values[run.best["step"]] == run.best["value"]
-    assert 0 <= run.judge(rule)["accuracy"] <= 1
+    assert 0 <= run.test(rule)["accuracy"] <= 1

@@ -17,7 +17,7 @@ from infoknife.paper.applications.fair_text.model import (
     GRUEncoder,
     MiniLMEncoder,
     TextEncoder,
-    encoded,
+    encode,
 )
 from infoknife.paper.applications.pretrained import PACKAGE, encoder_of, tokenizer_of
 from infoknife.paper.applications.run import evaluating
@@ -81,7 +81,7 @@ def test_noise_has_its_deviation_ever_after(training: bool) -> None:
 def test_encoded_is_without_dropout_and_gradient_and_in_blocks(encoder: str) -> None:
     model = made(encoder, noise=0.5, word_dropout=0.5).train()
     texts = [TEXTS[i % 4] for i in range(BLOCK + 7)]
-    z = encoded(model, model.encoder.read(texts), seed=4)
+    z = encode(model, model.encoder.read(texts), seed=4)
     assert model.training
     assert not z.requires_grad
     torch.testing.assert_close(z, model.eval().features(texts, seed=4).detach())

@@ -27,14 +27,14 @@ from infoknife.paper.applications.fair_text import (
     synthetic,
     train,
 )
-from infoknife.paper.applications.fair_text.model import encoded, erase_private
+from infoknife.paper.applications.fair_text.model import encode, erase_private_attribute
 from infoknife.paper.applications.run import read_state
 from tests.paper.applications.runs import KilledError, comparable, killer, same
 from tests.paper.applications.tables_of_texts import write
 
 CORPUS = synthetic(rows=240)
 TEXTS = [text for part in (CORPUS.train, CORPUS.validation, CORPUS.test) for text in part.texts]
-AUDITED, LEAK = train._audited, train._leak
+AUDITED, LEAK = train._audit, train._leakage
 FILES = ["audit.html", "features.npz", "index.html", "metrics.json", "model.pt", "settings.json"]
 KEYS = {
     *("main_accuracy", "majority", "validation_accuracy", "private_accuracy", "private_chance", "probe", "probes"),
@@ -60,8 +60,8 @@ def _no_audit(monkeypatch: pytest.MonkeyPatch) -> None:
     def audited(z: Tensor, s: Tensor, corpus: Corpus, seed: int) -> Any:
         return SimpleNamespace(mean=float(z.double().mean()), to_html=lambda: "")
 
-    monkeypatch.setattr(train, "_audited", audited)
-    monkeypatch.setattr(train, "_leak", lambda found, rows: {"leak": found.mean, "held_out": rows})
+    monkeypatch.setattr(train, "_audit", audited)
+    monkeypatch.setattr(train, "_leakage", lambda found, rows: {"leak": found.mean, "held_out": rows})
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -87,8 +87,8 @@ def test_every_method_runs_and_says_what_it_found(method: str) -> None:
 
 def test_the_whole_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the audit: all numbers of a record, a page, and no text in any file but the words of the model."""
-    monkeypatch.setattr(train, "_audited", AUDITED)
-    monkeypatch.setattr(train, "_leak", LEAK)
+    monkeypatch.setattr(train, "_audit", AUDITED)
+    monkeypatch.setattr(train, "_leakage", LEAK)
     monkeypatch.setattr(probes, "KINDS", probes.KINDS[:1])  # the audit has tests of its own
     learned = learn(settings(**OURS), corpus=CORPUS, folder=tmp_path)
     assert learned.results.keys() == KEYS | {"information"}
@@ -201,7 +201,8 @@ def test_the_model_of_the_lowest_information_is_kept(
         torch.manual_seed(0)
         run = train.FairTextTrainer(settings(**{"select": "lowest-information"} | changes), CORPUS)
         learned = run.run(
-            None, lambda step, facts: kept.update({step: copy.deepcopy(run.judged().state_dict())} if facts else {})
+            None,
+            lambda step, facts: kept.update({step: copy.deepcopy(run.evaluated_model().state_dict())} if facts else {}),
         )
     assert learned.results["best_step"] == best
     assert all(torch.equal(value, kept[best][name]) for name, value in learned.model.state_dict().items())
@@ -225,11 +226,11 @@ def test_judged_features_are_of_held_out_texts_alone(monkeypatch: pytest.MonkeyP
         seen.append((z, s, seed))
         return SimpleNamespace(mean=0.0)
 
-    monkeypatch.setattr(train, "_audited", audited)
+    monkeypatch.setattr(train, "_audit", audited)
     model = learn(settings(seed=5), corpus=CORPUS).model
     parts = (CORPUS.validation, CORPUS.test)
     ((z, s, seed),) = seen
-    expected = [encoded(model, model.encoder.read(part.texts), noise) for noise, part in enumerate(parts)]
+    expected = [encode(model, model.encoder.read(part.texts), noise) for noise, part in enumerate(parts)]
     assert torch.equal(z, torch.cat(expected))
     assert torch.equal(s, torch.cat([part.s for part in parts]))
     assert seed == 5
@@ -250,7 +251,7 @@ class Inside(train.FairTextTrainer):  # type: ignore[misc]  # final, but for a l
         rates = []
         with torch.random.fork_rng():
             for _ in range(steps):
-                self.advance()
+                self.take_step()
                 rates.append(self.optimizer.param_groups[0]["lr"])
         return rates
 
@@ -259,7 +260,7 @@ class Inside(train.FairTextTrainer):  # type: ignore[misc]  # final, but for a l
 def test_clean_features_are_without_dropout(clean: bool) -> None:
     run = Inside(settings("doe", clean=clean, noise=0.0, batch_size=1000, lr=1e-12))
     order = torch.randperm(160, generator=torch.Generator().manual_seed(0))
-    z = encoded(run.classifier, run.rows["train"])[order]
+    z = encode(run.classifier, run.rows["train"])[order]
     run.go(1)
     assert torch.allclose(run.seen[0], z, atol=1e-5) == clean
     assert run.classifier.encoder.training
@@ -287,9 +288,9 @@ def test_the_average_follows_the_model() -> None:
         run.go(1)
         weights.append(run.classifier.head.state_dict()["1.weight"].clone())
     mean = 0.5 * (0.5 * weights[0] + 0.5 * weights[1]) + 0.5 * weights[2]
-    torch.testing.assert_close(run.judged().head.state_dict()["1.weight"], mean)
-    assert run.judged() is not run.model
-    assert Inside(settings("none")).judged().state_dict().keys() == run.judged().state_dict().keys()
+    torch.testing.assert_close(run.evaluated_model().head.state_dict()["1.weight"], mean)
+    assert run.evaluated_model() is not run.model
+    assert Inside(settings("none")).evaluated_model().state_dict().keys() == run.evaluated_model().state_dict().keys()
 
 
 def test_a_table_of_the_users(tmp_path: Path) -> None:
@@ -326,9 +327,9 @@ def test_some_thousand_rows_are_audited_and_the_seed_says_which(monkeypatch: pyt
 def test_leace_leaves_nothing_linear_and_the_head_learns_again() -> None:
     run = Inside(settings("leace", steps=60, noise=0.0))
     run.go(60)
-    model, rows = run.judged(), run.rows["train"]
-    erase_private(model, rows, run.y, run.s)
-    z = encoded(model, rows)
+    model, rows = run.evaluated_model(), run.rows["train"]
+    erase_private_attribute(model, rows, run.y, run.s)
+    z = encode(model, rows)
     means = torch.stack([z[run.s == s].mean(0) for s in (0, 1)])
     assert torch.allclose(means[0], means[1], atol=1e-4)
     assert train.accuracy(model, z, run.y) > 0.8
@@ -348,17 +349,17 @@ def test_a_margin_is_that_of_the_label_over_the_stronger_probe() -> None:
     run.train(on_progress=told.__setitem__)
     assert [step for step, facts in told.items() if "margin" in facts] == [12]
     assert run.best["value"] == told[12]["main_accuracy"] - told[12]["probe_accuracy"]
-    judged = run.judge(rules[0])
+    judged = run.test(rules[0])
     assert judged["held_out"] == len(CORPUS.test), "no validation text is judged"
     assert {"main_accuracy", "parity_gap", "true_positive_gap", "leak"} == judged.keys() - {"held_out"}
     z = torch.cat([torch.zeros(200, 1), torch.ones(200, 1)])
     s = (z[:, 0] > 0).long()
-    assert train.attacked(z, s, z, s) == 1.0
+    assert train.probe_accuracy(z, s, z, s) == 1.0
     noise = torch.randn(800, 1, generator=torch.Generator().manual_seed(0))
-    assert train.attacked(noise[:400], s, noise[400:], s) < 0.65
+    assert train.probe_accuracy(noise[:400], s, noise[400:], s) < 0.65
 
 
 @pytest.mark.parametrize("preset", ["cpu", "quick", "paper"])
 def test_presets_run(preset: str) -> None:
     small = {"steps": 3, "embedding": 4, "features": 4, "batch_size": 16}
-    assert learn(FairTextSettings.preset(preset, "synthetic", "knife", **small), corpus=CORPUS).curves["step"] == [3]
+    assert learn(FairTextSettings.preset(preset, "knife", **small), corpus=CORPUS).curves["step"] == [3]

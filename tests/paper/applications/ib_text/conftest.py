@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel, BertTokenizer
 
-from infoknife.paper.applications.ib_text import PairData, Pairs
+from infoknife.paper.applications.ib_text import PairData, TextPairs
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 MOODS, THINGS = ("bad", "good"), ("tea", "soup", "film", "song", "walk", "bread")
@@ -59,7 +59,7 @@ def values() -> PairData:
 @pytest.fixture(scope="session")
 def single(pairs: PairData) -> PairData:
     """One text a row, with the same classes; no test."""
-    train, validation = (Pairs(part.second or (), None, part.y) for part in (pairs.train, pairs.validation))
+    train, validation = (TextPairs(part.second or (), None, part.y) for part in (pairs.train, pairs.validation))
     return PairData("single", train, validation, None, MOODS, ("accuracy",))
 
 
@@ -69,13 +69,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def _pairs(rows: int, start: int) -> Pairs:
+def _pairs(rows: int, start: int) -> TextPairs:
     codes = [(i + start) % 2 for i in range(rows)]
     first = tuple(f"the {THINGS[i // 2 % 6]} was " + "it " * (i // 2 % 4) for i in range(rows))  # says nothing of them
-    return Pairs(first, tuple(f"{MOODS[code]} it was" for code in codes), torch.tensor(codes))
+    return TextPairs(first, tuple(f"{MOODS[code]} it was" for code in codes), torch.tensor(codes))
 
 
-def _values(rows: int, start: int) -> Pairs:
+def _values(rows: int, start: int) -> TextPairs:
     counts = [(i + start) % 5 for i in range(rows)]
     first = tuple("the tea was " + "good " * count for count in counts)
-    return Pairs(first, ("it was",) * rows, torch.tensor(counts, dtype=torch.float32))
+    return TextPairs(first, ("it was",) * rows, torch.tensor(counts, dtype=torch.float32))

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infoknife.paper.applications.ib_text import TASKS, PairColumns, PairData, Pairs, load_pairs, task_key
+from infoknife.paper.applications.ib_text import TASKS, PairColumns, PairData, TextPairs, load_pairs, task_key
 from infoknife.paper.applications.ib_text.metrics import METRICS
 from tests.paper.applications.hub import HubRows, install
 from tests.paper.applications.ib_text.sentences import SECRET, Cells, pairs, write
@@ -220,9 +220,9 @@ def test_names_that_cannot_be() -> None:
 # pairs and cuts
 
 
-def rows(y: list[Any], second: bool = True) -> Pairs:
+def rows(y: list[Any], second: bool = True) -> TextPairs:
     texts = tuple(f"{SECRET} {i}" for i in range(len(y)))
-    return Pairs(texts, tuple(f"{text} b" for text in texts) if second else None, torch.tensor(y))
+    return TextPairs(texts, tuple(f"{text} b" for text in texts) if second else None, torch.tensor(y))
 
 
 def data(y: list[Any], classes: int | None = 2, second: bool = True) -> PairData:
@@ -236,7 +236,7 @@ def test_some_rows(second: bool) -> None:
     assert (part.first, part.y.tolist()) == ((f"{SECRET} 2", f"{SECRET} 0"), [7, 5])
     assert part.second == ((f"{SECRET} 2 b", f"{SECRET} 0 b") if second else None)
     with pytest.raises(ValueError, match="y has 1 rows; expected 2"):
-        Pairs(("a", "b"), None, torch.tensor([0]))
+        TextPairs(("a", "b"), None, torch.tensor([0]))
 
 
 def test_a_cut_keeps_rows_together() -> None:

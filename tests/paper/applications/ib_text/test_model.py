@@ -22,16 +22,16 @@ from transformers import (
 )
 
 from infoknife import mi
-from infoknife.paper.applications.ib_text import METHODS, Bottleneck, BottleneckConfig, PairData, Pairs
+from infoknife.paper.applications.ib_text import METHODS, Bottleneck, BottleneckConfig, PairData, TextPairs
 from infoknife.paper.applications.ib_text.model import (
     TokenRows,
     batches,
+    can_split,
     freeze,
     lower_states,
     read,
-    remembered,
-    splits,
     upper_only,
+    with_lower_states,
 )
 from infoknife.paper.applications.pretrained import tokenizer_of
 
@@ -310,7 +310,7 @@ def text(length: int) -> str:
 def test_what_is_too_long_is_cut_and_counted(tokenizer: object, second: bool, caplog: pytest.LogCaptureFixture) -> None:
     lengths = (1, 4, 5, 6, 2000)
     first = tuple(text(length) for length in lengths)
-    rows = read(Pairs(first, ("it was",) * 5 if second else None, torch.arange(5)), tokenizer, 9 if second else 7)
+    rows = read(TextPairs(first, ("it was",) * 5 if second else None, torch.arange(5)), tokenizer, 9 if second else 7)
     special = 5 if second else 2  # [CLS] and [SEP], and the second text with its own
     assert rows.lengths.tolist() == [special + min(length, 4 if second else 5) for length in lengths]
     assert rows.truncated == (3 if second else 2)
@@ -367,7 +367,7 @@ def test_batches_are_of_like_length_and_in_random_order() -> None:
 def test_remembered_states_are_those_of_the_lower_layers(encoder: str, tokenizer: object, pairs: PairData) -> None:
     model = Bottleneck.over(encoder, layers=2, bottleneck=4, num_labels=2, method="vub").train()
     rows = read(pairs.train, tokenizer, 24)
-    kept = remembered(rows, model.encoder, 2, CPU)
+    kept = with_lower_states(rows, model.encoder, 2, CPU)
     assert model.encoder.training
     assert set(kept.columns) == {"states", "segments"}
     assert torch.equal(kept.lengths, rows.lengths)
@@ -413,7 +413,7 @@ def inputs() -> dict[str, Tensor]:
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_lower_and_upper_layers_are_the_whole(kind: str, layers: int) -> None:
     encoder, given = model(CONFIGS[kind]), inputs()
-    assert splits(encoder, layers)
+    assert can_split(encoder, layers)
     with torch.no_grad():
         whole = encoder(**given).last_hidden_state
         states = lower_states(encoder, layers, **given)
@@ -430,7 +430,7 @@ def test_what_cannot_be_split_is_found_out(kind: str) -> None:
     encoder, given = model(NOT_SPLIT[kind]), inputs()
     with torch.no_grad():
         before = encoder(**given).last_hidden_state
-        assert not splits(encoder, 2)
+        assert not can_split(encoder, 2)
         assert torch.equal(encoder(**given).last_hidden_state, before)
 
 
@@ -450,7 +450,7 @@ def test_an_encoder_stays_whole_and_in_training() -> None:
     with pytest.raises(RuntimeError, match="inside"), upper_only(encoder, 1):
         raise RuntimeError("inside")
     assert torch.equal(encoder(**given).last_hidden_state, before)
-    assert splits(encoder.train(), 1), "although there is dropout"
+    assert can_split(encoder.train(), 1), "although there is dropout"
     assert encoder.training
 
 

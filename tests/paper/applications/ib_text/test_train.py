@@ -15,7 +15,7 @@ from infoknife.paper.applications.ib_text import (
     Bottleneck,
     BottleneckSettings,
     PairData,
-    Pairs,
+    TextPairs,
     data_of,
     load_model,
 )
@@ -179,7 +179,7 @@ def test_mixed_precision(encoder: str, pairs: PairData) -> None:
 
 def test_test_pairs_are_judged_only_if_asked_and_change_nothing(encoder: str, pairs: PairData) -> None:
     assert pairs.test is not None
-    other = dataclasses.replace(pairs, test=Pairs(pairs.test.first, pairs.test.second, 1 - pairs.test.y))
+    other = dataclasses.replace(pairs, test=TextPairs(pairs.test.first, pairs.test.second, 1 - pairs.test.y))
     found = [
         tune(settings(encoder, "plain", epochs=1, test=test), pairs=each)
         for test, each in ((False, pairs), (True, pairs), (True, other))
@@ -193,7 +193,7 @@ def test_test_pairs_are_judged_only_if_asked_and_change_nothing(encoder: str, pa
 
 @pytest.mark.parametrize(("length", "note"), [(20, "2 of 56 pairs to 20"), (500, "2 of 56 pairs to 24")])
 def test_long_texts_are_cut_to_what_the_encoder_takes(encoder: str, pairs: PairData, length: int, note: str) -> None:
-    long = Pairs((*pairs.train.first[:38], "tea " * 50, "soup " * 90), pairs.train.second, pairs.train.y)
+    long = TextPairs((*pairs.train.first[:38], "tea " * 50, "soup " * 90), pairs.train.second, pairs.train.y)
     one = settings(encoder, "plain", epochs=1, length=length)
     results = tune(one, pairs=dataclasses.replace(pairs, train=long, test=None)).results
     assert results["notes"] == ["made up", f"cut {note} tokens"]
@@ -211,7 +211,7 @@ def test_states_that_are_computed_once_change_nothing(
     encoder: str, pairs: PairData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick = tune(settings(encoder, "plain", layers=1), pairs=pairs)
-    monkeypatch.setattr(module, "splits", lambda *_: False)
+    monkeypatch.setattr(module, "can_split", lambda *_: False)
     slow = tune(settings(encoder, "plain", layers=1), pairs=pairs)
     assert quick.curves["loss"] == pytest.approx(slow.curves["loss"], rel=1e-3)
     assert quick.results["score"] == pytest.approx(slow.results["score"], abs=0.1)
@@ -288,9 +288,9 @@ def test_no_pair_both_chooses_and_judges(encoder: str, pairs: PairData) -> None:
     assert sorted(found.train.first + found.validation.first) == sorted(pairs.train.first)
     run = BottleneckTrainer(settings(encoder, "plain", epochs=1), found)
     run.train()
-    assert set(run.judge(run.rules[0])) == {"accuracy", "f1", "score", "calibration_error"}
+    assert set(run.test(run.rules[0])) == {"accuracy", "f1", "score", "calibration_error"}
     with pytest.raises(ValueError, match="selection_size"):
-        BottleneckTrainer(settings(encoder, "plain", epochs=1), without).judge(run.rules[0])
+        BottleneckTrainer(settings(encoder, "plain", epochs=1), without).test(run.rules[0])
 
 
 def test_a_run_that_has_stopped_early_is_told_so_after_a_kill(

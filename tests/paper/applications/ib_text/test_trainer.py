@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
 
-from infoknife.paper.applications.ib_text import Bottleneck, PairData, Pairs
+from infoknife.paper.applications.ib_text import Bottleneck, PairData, TextPairs
 from infoknife.paper.applications.pretrained import tokenizer_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true but no accelerator")
@@ -25,7 +25,7 @@ def model(encoder: str, method: str = "knife", **options: Any) -> Bottleneck:
         return Bottleneck.over(encoder, method=method, **fixed | options)
 
 
-def rows(part: Pairs, encoder: str) -> list[dict[str, Any]]:
+def rows(part: TextPairs, encoder: str) -> list[dict[str, Any]]:
     texts = tokenizer_of(encoder)(list(part.first), list(part.second or ()))
     return [
         {"input_ids": codes, "token_type_ids": types, "labels": label}

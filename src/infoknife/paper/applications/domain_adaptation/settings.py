@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
+
+from typing_extensions import override
 
 from infoknife.paper.applications.run import SCHEDULES, SelectionRule
 from infoknife.paper.applications.settings import Count, Fields, NotNegative, OpenShare, Rule, RunSettings
@@ -21,11 +23,6 @@ CPU: dict[str, Any] = {
     **{"channels": 16, "sigma": 0.2, "dropout": 0.3, "size": 16, "steps": 600, "batch_size": 32, "every": 100},
     **{"lr": 1.5e-3, "schedule": "cycle", "weight": 0.5, "ramp": True, "noise": 0.2, "domain_noise": 1.0},
     **{"estimator_lr": 0.01},
-}
-PRESETS: Mapping[str, Fields] = {
-    "paper": {"joint": True},  # and what the class has
-    "cpu": CPU,
-    "quick": CPU | {"steps": 100, "every": 50},
 }
 DENSITY: dict[str, Any] = {"preset": "paper", "hidden": HIDDEN, "marginal_rate": 1.0, "init": "data"}
 CRITIC: dict[str, Any] = {"preset": "paper", "hidden": HIDDEN}
@@ -68,7 +65,7 @@ class AdaptationSettings(RunSettings):
         every: Steps between two evaluations on validation images, and between checkpoints.
 
     Examples:
-        >>> AdaptationSettings.preset("paper", "mnist", "mnistm", "knife").steps
+        >>> AdaptationSettings.preset("paper", "knife", source="mnist", target="mnistm").steps
         25000
     """
 
@@ -78,7 +75,11 @@ class AdaptationSettings(RunSettings):
         "schedule": tuple(SCHEDULES),
         "select": tuple(rule.name for rule in RULES),
     }
-    PRESETS: ClassVar[Mapping[str, Fields]] = PRESETS
+    PRESETS: ClassVar[Mapping[str, Fields]] = {
+        "paper": {"joint": True},  # and what the class has
+        "cpu": CPU,
+        "quick": CPU | {"steps": 100, "every": 50},
+    }
     METHOD_PRESETS: ClassVar[Mapping[str, Mapping[str, Fields]]] = {
         "paper": {name: {"estimator": options} for name, options in PAPER.items()},
         "cpu": OWN,
@@ -101,16 +102,11 @@ class AdaptationSettings(RunSettings):
     select: str = "target-validation"
 
     @property
+    @override
     def title(self) -> str:
-        """What people call the run."""
         return f"{self.method}, {self.source} -> {self.target}, seed {self.seed}"
 
     @property
+    @override
     def progress(self) -> int:
-        """What ``on_progress`` counts to."""
         return self.steps
-
-    @classmethod
-    def preset(cls, name: str, source: str, target: str, method: str, seed: int = 0, **changes: Any) -> Self:
-        """Return the settings of a preset, ``"paper"``, ``"cpu"`` or ``"quick"``, with changes; see ``chosen``."""
-        return cls.chosen(name, method, {"source": source, "target": target, "seed": seed, **changes})

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from infoknife import distributed
 from infoknife.paper.applications.domain_adaptation.data import Domain, Images
-from infoknife.paper.applications.domain_adaptation.methods import Disentangled, domain_term
+from infoknife.paper.applications.domain_adaptation.methods import InformationTerm, domain_term
 from infoknife.paper.applications.domain_adaptation.model import (
     Adapter,
     accuracy,
@@ -29,7 +29,7 @@ from infoknife.paper.applications.run import (
     Run,
     RunResult,
     SelectionRule,
-    own_part,
+    local_rows,
     read_model,
     seeded,
     write_state,
@@ -99,7 +99,7 @@ class AdaptationTrainer(Run):
         self.adapter = Adapter(settings.channels, len(source.classes), settings.sigma, settings.dropout).to(self.device)
         self.model = self.adapter
         self.method = domain_term(settings).to(self.device)
-        if isinstance(self.method, Disentangled):
+        if isinstance(self.method, InformationTerm):
             self.regularizer = self.method.regularizer
         groups = [{"params": list(self.model.parameters())}, *self.method.parameter_groups(settings.lr)]
         self.optimizer = torch.optim.Adam(groups, lr=settings.lr, betas=BETAS, fused=True)
@@ -166,7 +166,7 @@ class AdaptationTrainer(Run):
         return results
 
     @override
-    def judge(self, rule: SelectionRule) -> dict[str, Any]:
+    def test(self, rule: SelectionRule) -> dict[str, Any]:
         self.restore(rule)
         return {"accuracy": accuracy(logits(self.adapter, self.target.test), self.target.test.y)}
 
@@ -177,11 +177,11 @@ class AdaptationTrainer(Run):
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """Return images of both domains, as many of each, (2 N, 3, H, W), and the labels of the source's."""
-        (x, y), (others, _) = self._drawn(self.source.train), self._drawn(self.target.train)
+        (x, y), (others, _) = self._draw_batch(self.source.train), self._draw_batch(self.target.train)
         return torch.cat([x, others]).to(self.device), y.to(self.device)
 
-    def _drawn(self, images: Images) -> Images:
-        rows = own_part(torch.randint(len(images.y), (self.settings.batch_size,), generator=self.generator))
+    def _draw_batch(self, images: Images) -> Images:
+        rows = local_rows(torch.randint(len(images.y), (self.settings.batch_size,), generator=self.generator))
         return Images(images.x[rows], images.y[rows])
 
     def _features(self) -> dict[str, list[float]]:

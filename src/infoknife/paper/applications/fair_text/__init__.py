@@ -5,13 +5,12 @@ The loss is CE(Y) + lambda I(Z; S) (eq:all_loss), or CE(Y) with I(Z; S) kept bel
 
 from infoknife.paper.applications.fair_text.data import CORPORA, Corpus, CorpusColumns, Texts, load_corpus, synthetic
 from infoknife.paper.applications.fair_text.model import TextClassifier
-from infoknife.paper.applications.fair_text.settings import METHODS, PRESETS, FairTextSettings
+from infoknife.paper.applications.fair_text.settings import METHODS, FairTextSettings
 from infoknife.paper.applications.fair_text.train import check_corpus, corpus_of, learn, load_model
 
 __all__ = [
     "CORPORA",
     "METHODS",
-    "PRESETS",
     "Corpus",
     "CorpusColumns",
     "FairTextSettings",

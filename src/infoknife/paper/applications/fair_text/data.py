@@ -13,20 +13,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from infoknife.inputs import check_count, check_whole
+from infoknife.inputs import check_whole
 from infoknife.paper.applications.fair_text.words import tokens, without
 from infoknife.paper.applications.pretrained import library
 from infoknife.paper.applications.settings import digest
 from infoknife.paper.applications.texts import (
-    MAX_CLASSES,
     MAX_SHOWN,
     Classes,
     Roles,
     SplitRows,
     TextTable,
     check_roles,
-    coded,
-    drawn,
+    draw_rows,
+    encode_classes,
     read_source,
     split_rows,
 )
@@ -35,6 +34,7 @@ SHARE, ACCURACY = 0.2, 0.99  # texts that have a token, and how well it tells a 
 LENGTH = 1000  # tokens of a text that are searched for markers
 FILLERS, WORDS = 200, 20  # stems that are neutral; stems of the style, and of each topic
 MARKS, TOPICAL, SHORTEST, LONGEST = 2, 3, 4, 8  # words of style and topic in a text, and of neutral ones from .. to
+LEAK, NOISE = 0.15, 0.1  # probabilities that the style and the topic are those of the other class
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
 
 
@@ -155,27 +155,27 @@ def load_corpus(
     """
     seed = check_whole("seed", seed)
     table = read_source(columns.roles, data, hub)
-    label = coded(table, columns.label, table.cells["label"])
-    private = coded(table, columns.private, table.cells["private"])
+    label = encode_classes(table, columns.label, table.cells["label"])
+    private = encode_classes(table, columns.private, table.cells["private"])
     pairs = label.codes * len(private.names) + private.codes  # (N,)
     if len(pairs.unique()) == len(label.names):
         raise ValueError(
             f"{table.name}: every {label.column!r} has one {private.column!r} alone; a label that tells all of the "
             f"private attribute cannot be learned without it. Choose another column for one of them"
         )
-    texts, notes = _stripped(table.cells["text"], columns.strip)
+    texts, notes = _strip_tokens(table.cells["text"], columns.strip)
     notes += table.count_empty([next(tokens(text), None) is None for text in texts], "--text; or strip less")
     rows, done = split_rows(table, pairs, seed)
     for column in (label, private):
         column.check_every_split(table, rows)
     if columns.balance:
-        rows, cut = _balanced(table, rows, label, private, seed)
+        rows, cut = _balance(table, rows, label, private, seed)
         done += cut
     train, validation, test = (
         Texts(tuple(texts[row] for row in part.tolist()), label.codes[part], private.codes[part])
         for part in rows.values()
     )
-    if told := [_told(marker, label) for marker in markers(train, len(label.names))]:
+    if told := [_marker_text(marker, label) for marker in markers(train, len(label.names))]:
         warnings.warn(" ".join(told), UserWarning, stacklevel=2)
     notes = [*table.notes, *notes, *done, *told]
     name = Path(table.name).name if hub is None else hub
@@ -218,7 +218,7 @@ def markers(texts: Texts, labels: int) -> list[Marker]:
     return [marker for marker in found if marker.accuracy >= ACCURACY]
 
 
-def _told(marker: Marker, label: Classes) -> str:
+def _marker_text(marker: Marker, label: Classes) -> str:
     token = marker.token[:MAX_SHOWN]
     return (
         f"the token {token!r} alone tells {label.described(marker.label)} with accuracy {marker.accuracy:.3f}: nothing "
@@ -226,7 +226,7 @@ def _told(marker: Marker, label: Classes) -> str:
     )
 
 
-def _stripped(texts: Sequence[str], strip: Sequence[str]) -> tuple[list[str], list[str]]:
+def _strip_tokens(texts: Sequence[str], strip: Sequence[str]) -> tuple[list[str], list[str]]:
     """Take tokens out of texts, and say out of how many."""
     if not strip:
         return list(texts), []
@@ -236,7 +236,7 @@ def _stripped(texts: Sequence[str], strip: Sequence[str]) -> tuple[list[str], li
     return left, [f"took {', '.join(map(repr, strip))} out of {changed} of {len(left)} texts"]
 
 
-def _balanced(
+def _balance(
     table: TextTable, rows: SplitRows, label: Classes, private: Classes, seed: int
 ) -> tuple[SplitRows, list[str]]:
     """Cut every split to as many rows of each pair (y, s) as its rarest pair has, chosen by the seed."""
@@ -250,7 +250,7 @@ def _balanced(
                 f"{table.name}: {split} has no row with {label.described(y)} and {private.described(s)}, so it cannot "
                 f"be balanced; add such rows, drop a class, or leave out balance"
             )
-        level[split] = part[drawn(pairs[part], sizes.min().expand(count), seed)]
+        level[split] = part[draw_rows(pairs[part], sizes.min().expand(count), seed)]
         notes.append(f"balanced {split}: {int(sizes.min())} rows in each of {count} cells, of {len(part)} rows in all")
     return level, notes
 
@@ -258,27 +258,20 @@ def _balanced(
 # made-up texts
 
 
-def synthetic(
-    rows: int = 6000, leak: float = 0.15, noise: float = 0.1, labels: int = 2, privates: int = 2, seed: int = 0
-) -> Corpus:
-    r"""Write texts with a label Y and, independent of it, a private attribute S.
+def synthetic(rows: int = 6000, seed: int = 0) -> Corpus:
+    r"""Write texts with a label Y and, independent of it, a private attribute S, of two classes each.
 
     S goes through a noisy channel to the style T, Y through another one to the topic. A text holds words that mark
     its style, words of its topic in the form that they have in its style, as in a dialect, and neutral ones. So a text
-    tells its style for sure and S no better than the style does:
+    tells its style for sure and S no better than the style does: with the probability e = ``LEAK`` of another style
 
-    .. math:: I(X; S) = I(T; S) = \log K - h(e) - e \log(K - 1),
+    .. math:: I(X; S) = I(T; S) = \log 2 + e \log e + (1 - e) \log(1 - e),
 
-    and the best classifier of Y is right with probability ``1 - noise``.
+    and the best classifier of Y is right with probability 1 - ``NOISE``.
 
     Args:
-        rows: In all: four sixths for training, a sixth for validation, a sixth for testing. In each split all pairs
-            (y, s) are equally frequent and have the same part of flipped rows, up to one row.
-        leak: The probability e that the style is that of another class, up to 1 - 1/K: at 0 the style tells S for
-            sure, at 1 - 1/K it tells nothing.
-        noise: The probability that the topic is that of another label.
-        labels: How many.
-        privates: How many, K.
+        rows: In all, 24 or more: four sixths for training, a sixth for validation, a sixth for testing. In each split
+            all pairs (y, s) are equally frequent and have the same part of flipped rows, up to one row.
         seed: Of everything but the words, which are always the same.
 
     Examples:
@@ -286,78 +279,44 @@ def synthetic(
         >>> len(corpus.train), round(corpus.information, 3)
         (40, 0.27)
     """
-    rows, labels, privates = _checked(rows, labels, privates)
-    leak, noise = _flip("leak", leak, privates), _flip("noise", noise, labels)
-    generator = torch.Generator().manual_seed(check_whole("seed", seed))
+    generator = torch.Generator().manual_seed(seed)
     held = rows // 6
-    train, validation, test = (
-        _texts(n, leak, noise, labels, privates, generator) for n in (rows - 2 * held, held, held)
-    )
-    best = f"the best accuracy of the label is {1 - noise:.3g}"
-    names = ("negative", "positive") if labels == 2 else tuple(f"label {i}" for i in range(labels))
-    dialects = tuple(f"dialect {i}" for i in range(privates))
-    return Corpus("synthetic", train, validation, test, names, dialects, channel_information(privates, leak), (best,))
+    train, validation, test = (_texts(n, generator) for n in (rows - 2 * held, held, held))
+    information = log(2) + LEAK * log(LEAK) + (1 - LEAK) * log(1 - LEAK)
+    best = f"the best accuracy of the label is {1 - NOISE:.3g}"
+    classes = ("negative", "positive"), ("dialect 0", "dialect 1")
+    return Corpus("synthetic", train, validation, test, *classes, information, (best,))
 
 
-def channel_information(classes: int, flip: float) -> float:
-    r"""Return the information between a uniform class and what a channel makes of it, in nats.
-
-    .. math:: \log K - h(e) - e \log(K - 1), \quad h(e) = -e \log e - (1 - e) \log(1 - e)
-
-    Examples:
-        >>> round(channel_information(2, 0.15), 4)
-        0.2704
-    """
-    h = -sum(p * log(p) for p in (flip, 1 - flip) if p > 0)
-    return max(0.0, log(classes) - h - flip * log(classes - 1))
-
-
-def _checked(rows: int, labels: int, privates: int) -> tuple[int, int, int]:
-    for name, classes in (("labels", labels), ("privates", privates)):
-        if not 2 <= check_whole(name, classes) <= MAX_CLASSES:
-            raise ValueError(f"{name} is {classes}; expected 2 to {MAX_CLASSES}")
-    if check_count("rows", rows) < 6 * labels * privates:
-        raise ValueError(
-            f"rows is {rows}; expected at least {6 * labels * privates}, one of each of the {labels} x {privates} "
-            f"pairs of classes in the smallest split"
-        )
-    return int(rows), int(labels), int(privates)
-
-
-def _flip(name: str, value: float, classes: int) -> float:
-    if not 0 <= value <= 1 - 1 / classes:
-        raise ValueError(f"{name} is {value}; expected a probability of 0 to {1 - 1 / classes:.3g}, 1 - 1/{classes}")
-    return float(value)
-
-
-def _texts(n: int, leak: float, noise: float, labels: int, privates: int, generator: torch.Generator) -> Texts:
-    cells = torch.randperm(n, generator=generator) % (labels * privates)
-    y, s = cells // privates, cells % privates
-    topics, styles = _channel(y, cells, labels, noise, generator), _channel(s, cells, privates, leak, generator)
-    stems = _stems(FILLERS + WORDS * (1 + labels))
+def _texts(n: int, generator: torch.Generator) -> Texts:
+    cells = torch.randperm(n, generator=generator) % 4
+    y, s = cells // 2, cells % 2
+    topics, styles = (_flipped(codes, cells, part, generator) for codes, part in ((y, NOISE), (s, LEAK)))
+    stems = _stems(FILLERS + 3 * WORDS)
     texts = (_text(topic, style, stems, generator) for topic, style in zip(topics, styles, strict=True))
     return Texts(tuple(texts), y, s)
 
 
-def _channel(codes: Tensor, cells: Tensor, classes: int, flip: float, generator: torch.Generator) -> list[int]:
+def _flipped(codes: Tensor, cells: Tensor, probability: float, generator: torch.Generator) -> list[int]:
     """Flip a part of the codes of every cell, up to one row, so that a sample holds what the channel lets through."""
-    flipped, shift = codes.clone(), torch.randint(1, classes, codes.shape, generator=generator)
+    flipped = codes.clone()
+    torch.randint(1, 2, codes.shape, generator=generator)  # keeps the texts of a seed what they always were
     for cell in cells.unique():
         rows = (cells == cell).nonzero().flatten()
         rows = rows[torch.randperm(len(rows), generator=generator)]
-        part = rows[: int(flip * len(rows) + torch.rand((), generator=generator, dtype=torch.float64))]
-        flipped[part] = (codes[part] + shift[part]) % classes
+        part = int(probability * len(rows) + torch.rand((), generator=generator, dtype=torch.float64))
+        flipped[rows[:part]] = 1 - codes[rows[:part]]
     return flipped.tolist()
 
 
 def _text(topic: int, style: int, stems: list[str], generator: torch.Generator) -> str:
-    def drawn(start: int, end: int, n: int) -> list[int]:
+    def draw(start: int, end: int, n: int) -> list[int]:
         return torch.randint(start, end, (n,), generator=generator).tolist()
 
-    (fillers,) = drawn(SHORTEST, LONGEST + 1, 1)
+    (fillers,) = draw(SHORTEST, LONGEST + 1, 1)
     own = FILLERS + WORDS * (1 + topic)  # where the topic's stems begin
-    marked = drawn(FILLERS, FILLERS + WORDS, MARKS) + drawn(own, own + WORDS, TOPICAL)
-    words = [stems[i] + SYLLABLES[style] for i in marked] + [stems[i] for i in drawn(0, FILLERS, fillers)]
+    marked = draw(FILLERS, FILLERS + WORDS, MARKS) + draw(own, own + WORDS, TOPICAL)
+    words = [stems[i] + SYLLABLES[style] for i in marked] + [stems[i] for i in draw(0, FILLERS, fillers)]
     order = torch.randperm(len(words), generator=generator).tolist()
     return " ".join(words[i] for i in order)
 

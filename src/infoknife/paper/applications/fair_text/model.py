@@ -197,7 +197,7 @@ class TextClassifier(nn.Module):
     def __init__(self, words: Sequence[str], settings: FairTextSettings, labels: int) -> None:
         super().__init__()
         self.encoder, self.noise = ENCODERS[settings.encoder](words, settings), settings.noise
-        self.erasure = LEACE() if settings.method == "leace" else None  # of trained features, see ``erase_private``
+        self.erasure = LEACE() if settings.method == "leace" else None  # see ``erase_private_attribute``
         self.head = nn.Sequential(
             nn.Dropout(settings.dropout),
             nn.Linear(settings.features, settings.hidden),
@@ -231,7 +231,7 @@ class TextClassifier(nn.Module):
 
 
 @torch.no_grad()
-def encoded(model: TextClassifier, rows: Any, seed: int = 0) -> Tensor:
+def encode(model: TextClassifier, rows: Any, seed: int = 0) -> Tensor:
     """Return the features (N, features) of all rows, without dropout, with the noise of a seed."""
     generator = torch.Generator().manual_seed(seed)
     with evaluating(model):
@@ -239,11 +239,11 @@ def encoded(model: TextClassifier, rows: Any, seed: int = 0) -> Tensor:
         return torch.cat([model.noisy(rows[block], generator) for block in every.split(BLOCK)])
 
 
-def erase_private(model: TextClassifier, rows: Any, y: Tensor, s: Tensor) -> None:
+def erase_private_attribute(model: TextClassifier, rows: Any, y: Tensor, s: Tensor) -> None:
     """Fit LEACE to the frozen features of training rows, and the head anew to what it leaves of them."""
     assert model.erasure is not None
     model.erasure.reset()
-    z = model.erasure.fit(encoded(model, rows), s)(encoded(model, rows))
+    z = model.erasure.fit(encode(model, rows), s)(encode(model, rows))
     optimizer = torch.optim.Adam(model.head.parameters(), lr=HEAD_RATE)
     model.head.train()
     for _ in range(HEAD_STEPS):

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
+
+from typing_extensions import override
 
 from infoknife.paper.applications.fair_text.data import CORPORA, CorpusColumns
 from infoknife.paper.applications.run import SCHEDULES, SelectionRule
@@ -20,11 +22,6 @@ CPU: dict[str, Any] = {
     **{"encoder": "bag", "embedding": 384, "features": 64, "hidden": 128, "word_dropout": 0.5, "noise": 0.2},
     **{"steps": 500, "batch_size": 64, "lr": 1e-3, "weight_decay": 0.1, "schedule": "cycle", "every": 100},
     **{"average": 0.98, "ramp": 0.2, "clean": True},
-}
-PRESETS: Mapping[str, Fields] = {
-    "paper": {"warm_up": 1000, "select": "lowest-information"},  # and what the class has
-    "cpu": CPU,
-    "quick": CPU | {"steps": 100, "every": 50},
 }
 OWN: dict[str, Fields] = {"knife": {"weight": 3.0}}
 
@@ -59,7 +56,7 @@ class FairTextSettings(RunSettings):
         every: Steps between two evaluations on validation texts, and between checkpoints.
 
     Examples:
-        >>> FairTextSettings.preset("paper", "dial-sentiment", "knife").steps
+        >>> FairTextSettings.preset("paper", "knife", corpus="dial-sentiment").steps
         30000
     """
 
@@ -71,7 +68,11 @@ class FairTextSettings(RunSettings):
         "schedule": tuple(SCHEDULES),
         "select": tuple(rule.name for rule in RULES),
     }
-    PRESETS: ClassVar[Mapping[str, Fields]] = PRESETS
+    PRESETS: ClassVar[Mapping[str, Fields]] = {
+        "paper": {"warm_up": 1000, "select": "lowest-information"},  # and what the class has
+        "cpu": CPU,
+        "quick": CPU | {"steps": 100, "every": 50},
+    }
     METHOD_PRESETS: ClassVar[Mapping[str, Mapping[str, Fields]]] = {
         "paper": {name: {"estimator": {"preset": "paper"}} for name in ("knife", "doe")},
         "cpu": OWN,
@@ -117,22 +118,17 @@ class FairTextSettings(RunSettings):
         self.check_own("corpus", CorpusColumns, "label", "private")
 
     @property
+    @override
     def title(self) -> str:
-        """What people call the run."""
         strength = f"λ={self.weight:g}" if self.at_most is None else f"≤{self.at_most:g}"
         return f"{self.method}, {self.corpus}, {strength}, seed {self.seed}"
 
     @property
+    @override
     def progress(self) -> int:
-        """What ``on_progress`` counts to."""
         return self.steps
 
     @property
     def columns(self) -> CorpusColumns | None:
         """The columns of the corpus; None for the synthetic one."""
         return self.own_columns(CorpusColumns) if self.corpus == "own" else CORPORA.get(self.corpus)
-
-    @classmethod
-    def preset(cls, name: str, corpus: str, method: str, seed: int = 0, **changes: Any) -> Self:
-        """Return the settings of a preset, ``"paper"``, ``"cpu"`` or ``"quick"``, with changes; see ``chosen``."""
-        return cls.chosen(name, method, {"corpus": corpus, "seed": seed, **changes})

@@ -12,9 +12,9 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from typing_extensions import override
 
 from infoknife import Audit, Regularizer, annealed, audit, distributed, mi
-from infoknife.atomic import written_whole
+from infoknife.atomic import write_text, written_whole
 from infoknife.paper.applications.fair_text.data import Corpus, Texts, load_corpus, synthetic
-from infoknife.paper.applications.fair_text.model import TextClassifier, encoded, erase_private
+from infoknife.paper.applications.fair_text.model import TextClassifier, encode, erase_private_attribute
 from infoknife.paper.applications.fair_text.settings import RULES, FairTextSettings
 from infoknife.paper.applications.pretrained import library
 from infoknife.paper.applications.run import (
@@ -25,7 +25,7 @@ from infoknife.paper.applications.run import (
     RunResult,
     SelectionRule,
     evaluating,
-    own_part,
+    local_rows,
     read_model,
     seeded,
     write_state,
@@ -184,44 +184,44 @@ class FairTextTrainer(Run):
         return warm * SCHEDULES[settings.schedule](self.step / settings.steps)
 
     @override
-    def judged(self) -> TextClassifier:
+    def evaluated_model(self) -> TextClassifier:
         model = self.kept.module if isinstance(self.kept, AveragedModel) else self.kept
         assert isinstance(model, TextClassifier)
         return model
 
     @override
     def evaluate(self) -> Facts:
-        model, part, last = self.judged(), self.corpus.validation, self.step == self.steps
+        model, part, last = self.evaluated_model(), self.corpus.validation, self.step == self.steps
         if last and self.settings.method == "leace":
-            erase_private(model, self.rows["train"], self.y, self.s)
-        z = encoded(model, self.rows["validation"])
+            erase_private_attribute(model, self.rows["train"], self.y, self.s)
+        z = encode(model, self.rows["validation"])
         facts = {"main_accuracy": accuracy(model, z, part.y.to(self.device)), **self.health()}
         if self.regularizer is not None and (last or self.step > self.settings.warm_up):
             measured = self.regularizer.measure(z, part.s.to(self.device))
             facts["held_out_information"] = measured if math.isfinite(measured) else math.inf
         if last and any(rule.fact == "margin" for rule in self.rules):
-            seen = encoded(model, self.rows["train"], seed=1).cpu()
-            facts["probe_accuracy"] = attacked(seen, self.corpus.train.s, z.cpu(), part.s)
+            seen = encode(model, self.rows["train"], seed=1).cpu()
+            facts["probe_accuracy"] = probe_accuracy(seen, self.corpus.train.s, z.cpu(), part.s)
             facts["margin"] = facts["main_accuracy"] - facts["probe_accuracy"]
         return facts
 
     @override
     def finish(self) -> dict[str, Any]:
         self.restore()
-        model, (validation, test) = self.judged(), (self.corpus.validation, self.corpus.test)
-        z, z_test = (encoded(model, self.rows[name], seed).cpu() for seed, name in enumerate(("validation", "test")))
+        model, (validation, test) = self.evaluated_model(), (self.corpus.validation, self.corpus.test)
+        z, z_test = (encode(model, self.rows[name], seed).cpu() for seed, name in enumerate(("validation", "test")))
         self.held_out = {
             **{"z": torch.cat([z, z_test]), "s": torch.cat([validation.s, test.s])},
             "y": torch.cat([validation.y, test.y]),
         }
-        self.audit = _audited(self.held_out["z"], self.held_out["s"], self.corpus, self.settings.seed)
+        self.audit = _audit(self.held_out["z"], self.held_out["s"], self.corpus, self.settings.seed)
         counts = torch.bincount(test.y)
         results = {
             "main_accuracy": accuracy(model.cpu(), z_test, test.y),
             "majority": (counts.max() / counts.sum()).item(),
             "validation_accuracy": accuracy(model, z, validation.y),
             **group_gaps(predicted(model, z_test), test.y, test.s),
-            **_leak(self.audit, min(MOST, len(z) + len(z_test))),
+            **_leakage(self.audit, min(MOST, len(z) + len(z_test))),
             "truth": self.corpus.information,
             "best_step": self.best["step"],
             "seconds_per_step": self.seconds / self.settings.steps,
@@ -233,25 +233,24 @@ class FairTextTrainer(Run):
         return results if self.regularizer is None else results | {"information": self.information()}
 
     @override
-    def judge(self, rule: SelectionRule) -> dict[str, Any]:
+    def test(self, rule: SelectionRule) -> dict[str, Any]:
         self.restore(rule)
-        model, test = self.judged(), self.corpus.test
-        z = encoded(model, self.rows["test"], seed=1).cpu()
-        found = _audited(z, test.s, self.corpus, self.settings.seed)
+        model, test = self.evaluated_model(), self.corpus.test
+        z = encode(model, self.rows["test"], seed=1).cpu()
+        found = _audit(z, test.s, self.corpus, self.settings.seed)
         gaps = group_gaps(predicted(model, z), test.y, test.s)
-        return {"main_accuracy": accuracy(model, z, test.y), **gaps, **_leak(found, min(MOST, len(z)))}
+        return {"main_accuracy": accuracy(model, z, test.y), **gaps, **_leakage(found, min(MOST, len(z)))}
 
     @override
     def save_model(self, folder: Path) -> None:
-        model = self.judged()
+        model = self.evaluated_model()
         about = {
             "words": model.encoder.words,
             "settings": self.settings.arguments(),
             "labels": list(self.corpus.labels),
         }
         write_state(folder / "model.pt", {**about, "model": model.state_dict()})
-        with written_whole(folder / "audit.html") as file:
-            file.write(self.audit.to_html().encode())
+        write_text(folder / "audit.html", self.audit.to_html())
         with written_whole(folder / "features.npz") as file:
             z, s, y = (self.held_out[name].numpy() for name in "zsy")
             np.savez_compressed(file, z=z, s=s, y=y)
@@ -265,7 +264,7 @@ class FairTextTrainer(Run):
         if len(self.order) < size:
             self.order = torch.randperm(len(self.y), generator=self.generator)
         rows, self.order = self.order[:size], self.order[size:]
-        return own_part(rows).to(self.device)
+        return local_rows(rows).to(self.device)
 
 
 @torch.no_grad()
@@ -305,7 +304,7 @@ def group_gaps(found: Tensor, y: Tensor, s: Tensor) -> dict[str, float]:
     return gaps
 
 
-def attacked(z: Tensor, s: Tensor, z_new: Tensor, s_new: Tensor) -> float:
+def probe_accuracy(z: Tensor, s: Tensor, z_new: Tensor, s_new: Tensor) -> float:
     """Return the balanced accuracy of the stronger of two probes, linear and boosted trees, on rows of their own."""
     ensemble, linear = library("sklearn.ensemble", "fair-text"), library("sklearn.linear_model", "fair-text")
     score = library("sklearn.metrics").balanced_accuracy_score
@@ -314,14 +313,14 @@ def attacked(z: Tensor, s: Tensor, z_new: Tensor, s_new: Tensor) -> float:
     return max(float(score(s_new, probe.fit(z.numpy(), s).predict(z_new.numpy()))) for probe in probes)
 
 
-def _audited(z: Tensor, s: Tensor, corpus: Corpus, seed: int) -> Audit:
+def _audit(z: Tensor, s: Tensor, corpus: Corpus, seed: int) -> Audit:
     """Audit features z (N, d) of texts that the encoder was not trained on, or some thousands of them."""
     rows = torch.randperm(len(z), generator=torch.Generator().manual_seed(seed))[:MOST].sort().values
     privates = np.array(corpus.privates)[s[rows].numpy()]
     return audit(z[rows].numpy(), privates, folds=FOLDS, seed=seed, names=("the private attribute", "the label"))
 
 
-def _leak(found: Audit, rows: int) -> dict[str, Any]:
+def _leakage(found: Audit, rows: int) -> dict[str, Any]:
     """Return the numbers of an audit of so many rows."""
     return {
         "private_accuracy": found.strongest.balanced_accuracy,

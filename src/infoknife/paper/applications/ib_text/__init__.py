@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from infoknife.paper.applications.ib_text.data import TASKS, PairColumns, PairData, Pairs, load_pairs, task_key
-from infoknife.paper.applications.ib_text.settings import METHODS, PRESETS, BottleneckSettings
+from infoknife.paper.applications.ib_text.data import TASKS, PairColumns, PairData, TextPairs, load_pairs, task_key
+from infoknife.paper.applications.ib_text.settings import METHODS, BottleneckSettings
 
 if TYPE_CHECKING:
     from infoknife.paper.applications.ib_text.model import Bottleneck, BottleneckConfig, BottleneckOutput
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METHODS",
-    "PRESETS",
     "TASKS",
     "Bottleneck",
     "BottleneckConfig",
@@ -19,7 +18,7 @@ __all__ = [
     "BottleneckSettings",
     "PairColumns",
     "PairData",
-    "Pairs",
+    "TextPairs",
     "data_of",
     "load_model",
     "load_pairs",

@@ -16,8 +16,8 @@ from infoknife.paper.applications.texts import (
     Roles,
     TextTable,
     check_roles,
-    coded,
-    drawn,
+    draw_rows,
+    encode_classes,
     listed,
     read_source,
     shown,
@@ -28,7 +28,7 @@ GLUE = "nyu-mll/glue"  # the hub's repository
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Pairs:
+class TextPairs:
     """The rows of one split. Its ``repr`` does not show the texts: they may be personal.
 
     Args:
@@ -37,8 +37,8 @@ class Pairs:
         y: Codes of the class, int64 (N,), or values, float32 (N,).
 
     Examples:
-        >>> Pairs(("so", "no"), None, torch.tensor([0, 1]))
-        Pairs(2 rows)
+        >>> TextPairs(("so", "no"), None, torch.tensor([0, 1]))
+        TextPairs(2 rows)
     """
 
     first: tuple[str, ...]
@@ -55,14 +55,14 @@ class Pairs:
         return len(self.first)
 
     def __repr__(self) -> str:
-        return f"Pairs({len(self)} rows)"
+        return f"TextPairs({len(self)} rows)"
 
-    def take(self, rows: Tensor) -> "Pairs":
+    def take(self, rows: Tensor) -> "TextPairs":
         """Return some rows by their numbers, int64 (n,)."""
         places = rows.tolist()
         first = tuple(self.first[row] for row in places)
         second = None if self.second is None else tuple(self.second[row] for row in places)
-        return Pairs(first, second, self.y[rows])
+        return TextPairs(first, second, self.y[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +80,9 @@ class PairData:
     """
 
     name: str
-    train: Pairs
-    validation: Pairs
-    test: Pairs | None
+    train: TextPairs
+    validation: TextPairs
+    test: TextPairs | None
     labels: tuple[str, ...] | None
     metrics: tuple[str, ...]
     notes: tuple[str, ...] = ()
@@ -99,18 +99,14 @@ class PairData:
         return digest([self.labels, self.metrics], *(x for part in splits for x in ([part.first, part.second], part.y)))
 
     def cut(self, train_size: int, seed: int) -> "PairData":
-        """Keep a random part of train, with the classes in proportion and one row of each at least.
-
-        Args:
-            train_size: Rows to keep, two a class at least.
-            seed: Of the rows; the same seed gives the same ones.
+        """Keep so many rows of train, with the classes in proportion and one row of each at least.
 
         Examples:
-            >>> train = Pairs(("a", "b", "c", "d", "e", "f"), None, torch.tensor([0, 0, 0, 0, 1, 1]))
+            >>> train = TextPairs(("a", "b", "c", "d", "e", "f"), None, torch.tensor([0, 0, 0, 0, 1, 1]))
             >>> PairData("tiny", train, train, None, ("no", "yes"), ("accuracy",)).cut(4, seed=0).train.y
             tensor([0, 0, 0, 1])
         """
-        kept = self._drawn("train_size", train_size, seed)
+        kept = self._draw_stratified("train_size", train_size, seed)
         note = f"cut train to {train_size} of {len(self.train)} rows, seed {seed}"
         return replace(self, train=self.train.take(kept), notes=(*self.notes, note))
 
@@ -118,13 +114,13 @@ class PairData:
         """Let no pair choose and judge: without a labelled test part of train chooses, and validation is the test."""
         if self.test is not None:
             return self
-        choosing = self._drawn("selection_size", size, seed)
+        choosing = self._draw_stratified("selection_size", size, seed)
         left = torch.ones(len(self.train), dtype=torch.bool).index_fill(0, choosing, False)
         note = f"{size} of {len(self.train)} rows of train choose, seed {seed}; validation is the test"
         rest, chosen = self.train.take(left.nonzero().flatten()), self.train.take(choosing)
         return replace(self, train=rest, validation=chosen, test=self.validation, notes=(*self.notes, note))
 
-    def _drawn(self, name: str, size: int, seed: int) -> Tensor:
+    def _draw_stratified(self, name: str, size: int, seed: int) -> Tensor:
         """Draw so many rows of train, with the classes in proportion and one row of each at least."""
         size, rows = check_count(name, size), len(self.train)
         least = 2 * len(self.labels or ("all",))
@@ -134,7 +130,7 @@ class PairData:
                 f"{self.name}'s train"
             )
         groups = torch.zeros(rows, dtype=torch.int64) if self.labels is None else self.train.y
-        return drawn(groups, _shares(groups.bincount(), size), check_whole("seed", seed))
+        return draw_rows(groups, _shares(groups.bincount(), size), check_whole("seed", seed))
 
 
 @dataclass(frozen=True)
@@ -234,7 +230,7 @@ def load_pairs(
         >>> _ = path.write_text("split,mood,text\ntrain,good,so\ntrain,bad,no\ndev,good,oh\n")
         >>> found = load_pairs(PairColumns("mood", first="text", second=None), data=path)
         >>> found.labels, found.train, found.test, found.metrics
-        (('bad', 'good'), Pairs(2 rows), None, ('accuracy', 'f1'))
+        (('bad', 'good'), TextPairs(2 rows), None, ('accuracy', 'f1'))
     """
     seed = check_whole("seed", seed)
     if isinstance(task, str) and task_key(task) not in TASKS:
@@ -255,7 +251,7 @@ def load_pairs(
             f"{table.name}: of {len(table)} rows none is left for validation; expected some. Add rows, or a column "
             f"that says the split (--split)"
         )
-    every = Pairs(tuple(texts[0]), tuple(texts[1]) if len(texts) > 1 else None, y)
+    every = TextPairs(tuple(texts[0]), tuple(texts[1]) if len(texts) > 1 else None, y)
     train, validation, test = (every.take(part) for part in rows.values())
     labels = None if found is None else found.names
     notes = (*table.notes, *empty, *done)
@@ -291,7 +287,7 @@ def _classes(table: TextTable, task: TextTask) -> Classes:
     """Return the classes that the task names, there by name or number, or else those that the table has."""
     cells, column = table.cells["label"], task.columns.label
     if task.labels is None:
-        return coded(table, column, cells)
+        return encode_classes(table, column, cells)
     code = {name: i for i, name in enumerate(task.labels)}
     codes = [code.get(cell.strip(), _number(cell)) for cell in cells]
     for row, found in enumerate(codes):

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from infoknife import mi
-from infoknife.inputs import check_count, class_codes, matrix, one_of
+from infoknife.inputs import matrix
 from infoknife.paper.applications.ib_text.model import Bottleneck, TokenRows
 from infoknife.paper.applications.pretrained import library
 from infoknife.paper.applications.run import evaluating
@@ -21,43 +21,15 @@ from infoknife.pictures import Chart, Panel, Series
 from infoknife.pictures.charts import BLUE
 
 BLOCK, BATCH, KERNELS = 64, 32, 4  # rows that are predicted at once, rows that kernels follow at once, and kernels
+BINS = 15  # of the probability, for the calibration error
 
 Metric = Callable[[np.ndarray, np.ndarray, str], float]
 
 
-def scores(names: Sequence[str], outputs: Tensor, y: Tensor) -> dict[str, float]:
-    """Judge a model's outputs, by metrics of ``METRICS``: parts of one, not per cent.
-
-    Args:
-        names: Which ones. ``accuracy`` and ``f1`` (of class 1 where there are two, else the classes' mean) are for
-            classes; ``pearson`` and ``spearman`` for values, and zero where the outputs or y are all the same.
-        outputs: Logits (N, C) of C >= 2 classes, or values (N, 1).
-        y: The truth: classes (N,) or values (N,).
-
-    Examples:
-        >>> scores(("accuracy", "f1"), torch.tensor([[0.0, 1.0], [2.0, 1.0], [0.0, 3.0]]), torch.tensor([1, 0, 0]))
-        {'accuracy': 0.666..., 'f1': 0.666...}
-    """
-    values = outputs.shape[1] == 1
-    for name in names:
-        one_of("metric", name, tuple(METRICS))
-        if values != (name in ("pearson", "spearman")):
-            expected = "(N, 1), a value a row" if not values else "(N, C), logits of two classes or more"
-            raise ValueError(f"outputs has shape {tuple(outputs.shape)}; {name} expects {expected}")
-    found, y = matrix(outputs, "outputs").detach().double().cpu(), y.detach().cpu()
-    if values:
-        chosen, truth = found[:, 0].numpy(), matrix(y, "y", dim=1, rows=len(found))[:, 0].double().numpy()
-    else:
-        chosen = found.argmax(1).numpy()
-        truth = class_codes(y, "y", classes=found.shape[1], rows=len(found)).numpy()
-    average = "binary" if outputs.shape[1] == 2 else "macro"
-    return {name: float(METRICS[name](truth, chosen, average)) for name in names}
-
-
-def calibration_error(probabilities: Tensor, y: Tensor, bins: int = 15) -> float:
+def calibration_error(probabilities: Tensor, y: Tensor) -> float:
     r"""Return the expected calibration error of the most probable class.
 
-    With the rows in bins $B_b$ of equal width by the probability p of that class,
+    With the rows in ``BINS`` bins $B_b$ of equal width by the probability p of that class,
 
     .. math:: \sum_b \frac{|B_b|}{N} \, \Bigl| \frac{1}{|B_b|} \sum_{i \in B_b} 1[\hat y_i = y_i]
         - \frac{1}{|B_b|} \sum_{i \in B_b} p_i \Bigr|.
@@ -65,22 +37,15 @@ def calibration_error(probabilities: Tensor, y: Tensor, bins: int = 15) -> float
     Args:
         probabilities: (N, C), rows that sum to one.
         y: Classes (N,).
-        bins: Their number; bin b has p in (b / bins, (b + 1) / bins].
 
     Examples:
         >>> calibration_error(torch.tensor([[0.75, 0.25], [0.25, 0.75]]), torch.tensor([0, 1]))
         0.25
     """
-    p = matrix(probabilities, "probabilities").detach().double().cpu()
-    if bool((p < 0).any()) or bool(((p.sum(1) - 1).abs() > 1e-2).any()):
-        raise ValueError(
-            "probabilities has rows that are none; expected parts of one that sum to one: logits.softmax(1)"
-        )
-    y = class_codes(y.detach().cpu(), "y", classes=p.shape[1], rows=len(p))
-    confidence, found = p.max(1)
-    b = (confidence * check_count("bins", bins)).ceil().long().sub(1).clamp(0, bins - 1)  # (N,)
+    confidence, found = probabilities.double().max(1)
+    b = (BINS * confidence).ceil().long().sub(1).clamp(0, BINS - 1)  # (N,): bin b has p in (b, b + 1] / BINS
     gap = (found == y).double() - confidence
-    return torch.zeros(bins, dtype=torch.float64).index_add(0, b, gap).abs().sum().item() / len(p)
+    return torch.zeros(BINS, dtype=torch.float64).index_add(0, b, gap).abs().sum().item() / len(y)
 
 
 def _of_classes(function: str, y: np.ndarray, found: np.ndarray, **options: Any) -> float:
@@ -123,12 +88,23 @@ def predict(model: Bottleneck, rows: TokenRows) -> Predictions:
 
 
 def score(predicted: Predictions, metrics: Sequence[str]) -> dict[str, float]:
-    """Return the metrics, their mean as ``score``, and for classes the ``calibration_error``."""
-    found = scores(metrics, predicted.outputs, predicted.y)
-    found["score"] = sum(found.values()) / len(found)
-    if predicted.outputs.shape[1] > 1:
-        found["calibration_error"] = calibration_error(predicted.outputs.softmax(-1), predicted.y)
-    return found
+    """Return metrics of ``METRICS``, parts of one, their mean as ``score``, and for classes ``calibration_error``.
+
+    ``f1`` is that of class 1 where there are two classes, else the mean over classes; correlations are zero where the
+    outputs or y are all the same.
+
+    Examples:
+        >>> seen = Predictions(torch.tensor([[0.0, 1.0], [2.0, 1.0], [0.0, 3.0]]), None, torch.tensor([1, 0, 0]))
+        >>> score(seen, ("accuracy", "f1"))["f1"]
+        0.666...
+    """
+    outputs, y = matrix(predicted.outputs, "outputs"), predicted.y
+    values = outputs.shape[1] == 1
+    truth, found = (y.double(), outputs[:, 0].double()) if values else (y, outputs.argmax(1))
+    average = "binary" if outputs.shape[1] == 2 else "macro"
+    scores = {name: float(METRICS[name](truth.numpy(), found.numpy(), average)) for name in metrics}
+    scores["score"] = sum(scores.values()) / len(scores)
+    return scores if values else scores | {"calibration_error": calibration_error(outputs.softmax(-1), y)}
 
 
 @torch.no_grad()
@@ -147,9 +123,7 @@ def plane(model: Bottleneck, known: Tensor | None, predicted: Predictions, seed:
         seed: Of the samples of z.
     """
     if predicted.posterior is None:
-        return {
-            "relevance": _relevance(predicted.outputs, predicted.y, model)
-        }  # z is a function of x: I(Z; X) is infinite
+        return {"relevance": _relevance(predicted.outputs, predicted.y, model)}  # z = f(x), and I(Z; X) is infinite
     mean, log_variance = predicted.posterior.chunk(2, -1)
     noise = torch.randn(mean.shape, generator=torch.Generator().manual_seed(seed))
     z = mean + (0.5 * log_variance).exp() * noise
@@ -185,15 +159,15 @@ def _relevance(outputs: Tensor, y: Tensor, model: Bottleneck) -> float:
     return entropy - cross_entropy(outputs.double(), y).item()
 
 
-def draw_plane(curves: Mapping[str, Sequence[float]], path: Path) -> bool:
-    """Draw I(Z; Y) over I(Z; X), a point an epoch, as PNG; False where there is no such curve or no matplotlib."""
+def draw_plane(curves: Mapping[str, Sequence[float]], path: Path) -> None:
+    """Draw I(Z; Y) over I(Z; X), a point an epoch, as PNG, if there is such a curve, and matplotlib."""
     x, y, epochs = (curves.get(name, ()) for name in ("information", "relevance", "epoch"))
     try:
         library("matplotlib.figure", "plot")
     except ModuleNotFoundError:
-        return False
+        return
     if not x:
-        return False
+        return
     series = tuple(Series(name, BLUE, name, x, y) for name in ("faint", "points"))
     title = "Information plane, epoch by epoch"
     labels = "I(Z; X), upper bound (nats)", "I(Z; Y), lower bound (nats)"
@@ -201,4 +175,3 @@ def draw_plane(curves: Mapping[str, Sequence[float]], path: Path) -> bool:
     for at_x, at_y, epoch in zip(x, y, epochs, strict=True):
         figure.axes[0].annotate(f"{epoch:.0f}", (at_x, at_y), textcoords="offset points", xytext=(5, 4), fontsize=8)
     figure.savefig(path, dpi=120)
-    return True

@@ -18,7 +18,7 @@ from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedMode
 from transformers.utils.generic import ModelOutput
 
 from infoknife import distributed
-from infoknife.paper.applications.ib_text.data import Pairs
+from infoknife.paper.applications.ib_text.data import TextPairs
 from infoknife.paper.applications.ib_text.methods import Compression
 from infoknife.paper.applications.pretrained import encoder_of, located
 from infoknife.paper.applications.run import evaluating
@@ -53,7 +53,7 @@ class TokenRows(NamedTuple):
         return filled | {"attention_mask": (torch.arange(width, device=device) < lengths[:, None]).long()}
 
 
-def read(pairs: Pairs, tokenizer: Any, length: int) -> TokenRows:
+def read(pairs: TextPairs, tokenizer: Any, length: int) -> TokenRows:
     """Turn texts into tokens, at most ``length`` of a pair; what is longer is cut, and counted."""
     texts = (list(pairs.first), *(() if pairs.second is None else (list(pairs.second),)))
     whole = tokenizer(*texts, add_special_tokens=True, truncation=False, verbose=False)["input_ids"]
@@ -67,7 +67,7 @@ def read(pairs: Pairs, tokenizer: Any, length: int) -> TokenRows:
 
 
 @torch.no_grad()
-def remembered(rows: TokenRows, encoder: Any, layers: int, device: torch.device) -> TokenRows:
+def with_lower_states(rows: TokenRows, encoder: Any, layers: int, device: torch.device) -> TokenRows:
     """Put in place of the tokens what the lower layers, which do not learn, make of them."""
     states: list[Tensor] = [torch.empty(0)] * len(rows.y)
     lengths = rows.lengths
@@ -130,17 +130,11 @@ def upper_only(encoder: nn.Module, layers: int) -> Iterator[None]:
 @torch.no_grad()
 def lower_states(encoder: nn.Module, layers: int, **inputs: Tensor) -> Tensor:
     """Return the states (N, L, H) that the uppermost layers take."""
-    holder, name = _list_of_layers(encoder)
-    whole = getattr(holder, name)
-    setattr(holder, name, whole[: len(whole) - layers])
-    try:
-        return encoder(**inputs).last_hidden_state
-    finally:
-        setattr(holder, name, whole)
+    return encoder(**inputs, output_hidden_states=True).hidden_states[-1 - layers]
 
 
 @torch.no_grad()
-def splits(encoder: nn.Module, layers: int) -> bool:
+def can_split(encoder: nn.Module, layers: int) -> bool:
     """Whether the lower states and the upper layers give what the whole encoder gives: it is tried."""
     device = next(encoder.parameters()).device
     inputs = {"input_ids": torch.tensor([[1, 2, 3]]), "attention_mask": torch.tensor([[1, 1, 0]])}

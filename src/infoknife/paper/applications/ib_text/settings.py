@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
+
+from typing_extensions import override
 
 from infoknife.paper.applications.ib_text.data import TASKS, PairColumns
 from infoknife.paper.applications.settings import Count, Fields, Natural, NotNegative, Positive, RunSettings, Share
@@ -13,11 +15,6 @@ METHODS = methods.names(methods.BOTTLENECK)
 CPU: dict[str, Any] = {
     **{"layers": 2, "pooling": "pair", "lr": 5e-4, "head_lr": 1e-3, "warm_up": 0.1, "noise": 0.3},
     **{"weight": 0.1, "epochs": 2, "least_steps": 96},
-}
-PRESETS: Mapping[str, Fields] = {
-    "paper": {},  # what the class has
-    "cpu": CPU,
-    "quick": CPU | {"epochs": 1, "least_steps": 0, "train_size": 64, "layers": 1},
 }
 PLAIN: dict[str, Fields] = {"plain": {"pooling": "mean", "lr": 1e-3}}  # the best of what was tried for a linear head
 
@@ -57,7 +54,7 @@ class BottleneckSettings(RunSettings):
         ramp: Part of the training over which $\lambda$ rises in a line from zero.
 
     Examples:
-        >>> BottleneckSettings.preset("paper", "mrpc", "knife").weight
+        >>> BottleneckSettings.preset("paper", "knife", task="mrpc").weight
         1e-05
     """
 
@@ -69,7 +66,11 @@ class BottleneckSettings(RunSettings):
         "precision": ("float32", "bfloat16"),
         "select": ("validation",),
     }
-    PRESETS: ClassVar[Mapping[str, Fields]] = PRESETS
+    PRESETS: ClassVar[Mapping[str, Fields]] = {
+        "paper": {},  # what the class has
+        "cpu": CPU,
+        "quick": CPU | {"epochs": 1, "least_steps": 0, "train_size": 64, "layers": 1},
+    }
     METHOD_PRESETS: ClassVar[Mapping[str, Mapping[str, Fields]]] = {"paper": {}, "cpu": PLAIN, "quick": PLAIN}
 
     batch_size: Count = 32
@@ -111,22 +112,17 @@ class BottleneckSettings(RunSettings):
         self.check_own("task", PairColumns, "label")
 
     @property
+    @override
     def title(self) -> str:
-        """What people call the run."""
         rows = "" if self.train_size is None else f", {self.train_size} pairs"
         return f"{self.method}, {self.task}{rows}, seed {self.seed}"
 
     @property
+    @override
     def progress(self) -> int:
-        """What ``on_progress`` counts to: hundredths of epochs."""
-        return 100 * self.epochs
+        return 100 * self.epochs  # hundredths of epochs
 
     @property
     def columns(self) -> PairColumns | None:
         """The columns of the user's own table; None for a task that has a name."""
         return self.own_columns(PairColumns) if self.task == "own" else None
-
-    @classmethod
-    def preset(cls, name: str, task: str, method: str, seed: int = 0, **changes: Any) -> Self:
-        """Return the settings of a preset, ``"paper"``, ``"cpu"`` or ``"quick"``, with changes; see ``chosen``."""
-        return cls.chosen(name, method, {"task": task, "seed": seed, **changes})

@@ -11,10 +11,17 @@ from typing_extensions import override
 from infoknife import distributed, mi
 from infoknife.paper.applications.ib_text.data import GLUE, PairData, load_pairs
 from infoknife.paper.applications.ib_text.metrics import draw_plane, plane, predict, score
-from infoknife.paper.applications.ib_text.model import Bottleneck, TokenRows, batches, read, remembered, splits
+from infoknife.paper.applications.ib_text.model import (
+    Bottleneck,
+    TokenRows,
+    batches,
+    can_split,
+    read,
+    with_lower_states,
+)
 from infoknife.paper.applications.ib_text.settings import BottleneckSettings
 from infoknife.paper.applications.pretrained import quiet, tokenizer_of
-from infoknife.paper.applications.run import Facts, OnProgress, Run, RunResult, SelectionRule, own_part, seeded
+from infoknife.paper.applications.run import Facts, OnProgress, Run, RunResult, SelectionRule, local_rows, seeded
 
 MODEL, PICTURE = "model", "plane.png"
 
@@ -108,7 +115,7 @@ class BottleneckTrainer(Run):
         train = self.rows["train"]
         if not self.waiting:
             self.waiting = list(batches(train.lengths, self.settings.batch_size, self.generator))
-        rows = own_part(self.waiting.pop())
+        rows = local_rows(self.waiting.pop())
         half = self.settings.precision == "bfloat16"
         with torch.autocast(self.device.type, dtype=torch.bfloat16) if half else nullcontext():
             out = self.model(**train.batch(rows, self.device), labels=train.y[rows].to(self.device))
@@ -146,7 +153,7 @@ class BottleneckTrainer(Run):
         return facts
 
     @override
-    def exhausted(self) -> bool:
+    def should_stop(self) -> bool:
         patience = self.settings.patience
         return patience > 0 and (self.step - self.best["step"]) // self.per_epoch >= patience
 
@@ -167,7 +174,7 @@ class BottleneckTrainer(Run):
             "train_rows": len(self.pairs.train),
             "encoder_name": self.bottleneck.config.encoder_name,
             "seconds_per_epoch": self.seconds / epochs,
-            "notes": [*self.pairs.notes, *self._cut()],
+            "notes": [*self.pairs.notes, *self._truncation_notes()],
             "messages": self.messages(),
         }
         if self.gaps:
@@ -177,7 +184,7 @@ class BottleneckTrainer(Run):
         return results
 
     @override
-    def judge(self, rule: SelectionRule) -> dict[str, Any]:
+    def test(self, rule: SelectionRule) -> dict[str, Any]:
         if self.pairs.test is None:
             raise ValueError(f"{self.pairs.name} has no labelled test pairs; set selection_size, or give some")
         self.restore(rule)
@@ -198,8 +205,8 @@ class BottleneckTrainer(Run):
         if name not in self.rows:
             rows = read(getattr(self.pairs, name), self.tokenizer, self._length())
             layers, encoder = self.settings.layers, self.bottleneck.encoder
-            if layers is not None and not self.settings.dropout and splits(encoder, layers):
-                rows = remembered(rows, encoder, layers, self.device)
+            if layers is not None and not self.settings.dropout and can_split(encoder, layers):
+                rows = with_lower_states(rows, encoder, layers, self.device)
             self.rows[name] = rows
         return self.rows[name]
 
@@ -207,7 +214,7 @@ class BottleneckTrainer(Run):
         most = getattr(self.bottleneck.encoder.config, "max_position_embeddings", self.settings.length)
         return min(self.settings.length, most)
 
-    def _cut(self) -> list[str]:
+    def _truncation_notes(self) -> list[str]:
         parts = [self.rows[name] for name in ("train", "validation")]
         total, cut = sum(len(part.y) for part in parts), sum(part.truncated for part in parts)
         return [f"cut {cut} of {total} pairs to {self._length()} tokens"] if cut else []
