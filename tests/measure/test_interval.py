@@ -162,7 +162,7 @@ def test_an_end_is_open_where_the_rows_do_not_say() -> None:
         (9, "mixture", 0.0, "nothing was found"),
     ],
 )
-def test_an_end_is_open_in_many_columns_and_for_a_part_of_them(
+def test_an_end_is_open_with_fewer_rows_than_cells_and_for_a_part_of_the_columns(
     columns: int, method: str, value: float, words: str
 ) -> None:
     terms = torch.stack([torch.full((40,), value), torch.zeros(40)]).double()

@@ -57,6 +57,7 @@ def test_dependent_columns_are_left_alone() -> None:
     assert components(x.repeat(1, 2)) is None
 
 
+@pytest.mark.filterwarnings("ignore:at least")  # 1,500 rows of eight columns
 def test_a_warp_behind_a_rotation_is_seen() -> None:
     x, y = warped(1500, 4)
     found = mutual_information(x, y, method="gaussian", effort="quick")

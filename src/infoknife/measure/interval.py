@@ -17,7 +17,7 @@ from infoknife.measure.table import Column, Table
 CORRECTION_ERROR = 0.1  # of the correction for what is learned by chance: how well it is known
 Z_SCORE = 2.0  # standard errors by which a learning curve must rise, and of a bound that is surely not passed
 OPEN, OPEN_SHARE = 0.2, 0.5  # misfit in nats, and as a part of the value, from which on the upper end is open
-MAX_COLUMNS = 8  # beyond which neither neighbours nor the learning curve show what densities miss
+THIRDS = 3  # cut every column into so many: with fewer rows than cells nothing shows what densities miss
 MAX_GAP = 0.3  # nats between training and held-out rows that ask for more rows
 MIN_ROWS_PER_COLUMN = 5  # below which nothing of many columns can be learned
 MAX_LAG = 200  # rows apart that may still be alike
@@ -173,11 +173,11 @@ def _open_end(measured: Measured, table: Table, value: float, stderr: float, gap
     rows, columns = table.measured_rows, len(table.columns)
     unknown = biased > max(OPEN_SHARE * value, OPEN) or gap > max(MAX_GAP, 8 * stderr)
     is_part = any(name.startswith(Selected.name) for name in measured.shares)
-    too_few = f"{rows:,} rows are too few for {columns} columns to say"
+    is_scarce, too_few = rows < THIRDS**columns, f"{rows:,} rows are too few for {columns} columns to say"
     if value >= 3 * stderr:
-        is_open = unknown or is_part or columns > MAX_COLUMNS
+        is_open = unknown or is_part or is_scarce
         return f"at least {value - 2 * stderr:.3g} nats: {too_few} how much more" if is_open else ""
-    return f"nothing was found, but {too_few} that there is nothing" if columns > MAX_COLUMNS else ""
+    return f"nothing was found, but {too_few} that there is nothing" if is_scarce else ""
 
 
 def _messages(question: Question, gap: float, stderr: float, rows: int) -> list[str]:
