@@ -60,6 +60,12 @@ def test_copies_come_first_and_noise_last(tmp_path: Path) -> None:
     assert "random" in repr(labelled)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_wide_independent_representations_tell_nothing(seed: int) -> None:
+    found = compare(*np.random.default_rng(seed).normal(size=(2, 2000, 200)))["z1", "z2"]
+    assert abs(found.value) < 2 * found.stderr < 0.01
+
+
 def test_what_compression_loses_is_told() -> None:
     z = RNG.normal(size=(300, 40))
     kept = compare(z, z + 1, rank=10).kept

@@ -196,20 +196,26 @@ def _canonical(
 ) -> Floats:
     """log p(x, y) - log p(x) p(y) of the test rows (n,), in canonical variates with normal ranks."""
     left, _, right = np.linalg.svd(x[directions].T @ y[directions] / len(directions), full_matrices=False)
-    u, v = (_normal(z, scales) for z in (x @ left, y @ right.T))
-    rho = (u[scales] * v[scales]).mean(0) / np.sqrt(np.square(u[scales]).mean(0) * np.square(v[scales]).mean(0))
-    rho = np.where(rho > 2 / math.sqrt(len(scales)), rho, 0.0).clip(max=MAX_CORRELATION)  # what chance explains is none
-    u, v, left_over = u[test], v[test], 1 - rho**2
+    n, rows = len(scales), np.concatenate([scales, test])
+    u, v = _normal(x[rows] @ left, n), _normal(y[rows] @ right.T, n)
+    rho = (u[:n] * v[:n]).mean(0) / np.sqrt(np.square(u[:n]).mean(0) * np.square(v[:n]).mean(0))
+    chance = math.sqrt(
+        2 * math.log1p(len(rho)) / n
+    )  # the largest of so many that are none (Donoho and Johnstone, 1994)
+    rho = np.where(rho > chance, rho, 0.0).clip(max=MAX_CORRELATION)
+    u, v, left_over = u[n:], v[n:], 1 - rho**2
     terms = -0.5 * np.log(left_over) - (rho**2 * (u**2 + v**2) - 2 * rho * u * v) / (2 * left_over)
     return terms.sum(1)
 
 
-def _normal(z: Floats, rows: NDArray[np.int64]) -> Floats:
-    """Every column mapped monotonely so that these rows are normal: the same rank, at most a little further out."""
-    count = min(len(rows), MAX_KNOTS)
+def _normal(z: Floats, n: int) -> Floats:
+    """Every column mapped monotonely so that its first n rows are normal; what lies beyond those is moved in."""
+    count = min(n, MAX_KNOTS)
     levels = (np.arange(count) + 0.5) / count
-    knots, goals = np.quantile(z[rows], levels, axis=0), ndtri(levels)
-    return np.stack([np.interp(column, knots[:, j], goals) for j, column in enumerate(z.T)], 1)
+    ordered, places = np.sort(z[:n].T), levels * (n - 1)  # many quantiles of a column: to sort it is quickest
+    below = places.astype(np.int64)
+    knots = ordered[:, below] + (places - below) * (ordered[:, below + 1] - ordered[:, below])
+    return np.stack([np.interp(column, own, ndtri(levels)) for column, own in zip(z.T, knots, strict=True)], 1)
 
 
 def _estimate(pointwise: Floats) -> Estimate:
