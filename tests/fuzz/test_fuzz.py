@@ -188,9 +188,9 @@ RELATIONS: dict[Any, int] = {  # and how many arguments with rows each has
 )
 def test_options_of_measurements(function: Any, columns: tuple[Rows, ...], is_usual: bool, options: Any) -> None:
     """Usual rows with odd options, and odd rows: what is refused is refused at once."""
-    wanted = {"method", "discrete", "unit", "seed", "missing", "groups", "blocks", "weights", "by", "lags", "history"}
+    wanted = {"method", "discrete", "unit", "missing", "groups", "blocks", "weights", "by"}
     known = sorted(wanted & inspect.signature(function).parameters.keys())
-    odd = options.draw(st.dictionaries(st.sampled_from(known or ["seed"]), ANY, min_size=1, max_size=2))
+    odd = options.draw(st.dictionaries(st.sampled_from(known or ["method"]), ANY, min_size=1, max_size=2))
     given = [GOOD[:17, :1] if is_usual else one.given for one in columns[: RELATIONS[function]]]
     if not is_usual and all(one.plain.dim() in (1, 2) and len(one.plain) > 9 for one in columns):
         return  # they would be measured
