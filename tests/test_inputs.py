@@ -211,7 +211,9 @@ def test_counts() -> None:
     assert type(check_count("n", np.int32(3))) is int  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"^n is 0; expected at least 1$"):
         check_count("n", 0)
-    with pytest.raises(ValueError, match=r"^n is a whole number of 16610 bits; expected at least 1 and at most 2\*\*63"):
+    with pytest.raises(
+        ValueError, match=r"^n is a whole number of 16610 bits; expected at least 1 and at most 2\*\*63"
+    ):
         check_count("n", 10**5000)
     for value in (1.0, True, np.bool_(True), np.float64(1), "1", None):
         with pytest.raises(TypeError, match=r"^n is .*; expected a whole number"):
