@@ -1,6 +1,7 @@
 """``python -m benchmarks.sweep``: a sweep on a Dask cluster of this machine, a worker killed every ten seconds."""
 
 import os
+import random
 import signal
 import tempfile
 import threading
@@ -36,9 +37,9 @@ def main(
         def kill() -> None:
             while not over.wait(every):
                 at_work = [w for w in cluster.workers.values() if w.worker_address in cluster.scheduler.workers]
-                for worker in at_work[:1]:  # one that still starts is the cluster's to lose, not ours
-                    killed.append(worker.pid)
-                    os.kill(worker.pid, signal.SIGKILL)
+                if len(at_work) == workers:  # on a slow machine a worker takes longer to start than the next kill
+                    killed.append(random.choice(at_work).pid)
+                    os.kill(killed[-1], signal.SIGKILL)
 
         threading.Thread(target=kill, daemon=True).start()
         store, begin = Store(Path(folder)), time.perf_counter()

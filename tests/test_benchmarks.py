@@ -1,5 +1,6 @@
 """The benchmark's yardstick is the same density, and the command runs."""
 
+import ast
 import json
 import runpy
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks import adaptation, information, regularizer, timing
+from benchmarks import adaptation, information, mutants, regularizer, timing
 from benchmarks.growth import slope
 from benchmarks.rows import Bar, Row
 from benchmarks.textbook import Textbook, TextbookDifference
@@ -85,3 +86,11 @@ def test_a_row_knows_whether_its_bar_is_met(bar: Bar | None, met: bool | None) -
 
 def test_slope_finds_an_exponent() -> None:
     assert slope([1, 2, 4], [3.0, 3.0 * 2**1.5, 3.0 * 4**1.5]) == pytest.approx(1.5)
+
+
+def test_every_mutant_differs_from_the_source_and_messages_are_left_alone() -> None:
+    source = "def f(x: 'int' = 3):\n    if not x < -2 and x:\n        raise ValueError(1 + 1)\n    return x * 2\n"
+    places = list(mutants._places(ast.parse(source)))
+    found = {mutants._mutant(source, i)[0] for i in range(len(places))}
+    assert len(found) == len(places) == 8
+    assert all("raise ValueError(1 + 1)" in one and one != ast.unparse(ast.parse(source)) for one in found)

@@ -12,10 +12,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from infoknife import Gaussian
 from infoknife.inputs import (
     check_count,
     check_finite,
     check_number,
+    check_seed,
     class_codes,
     is_functional,
     is_transformed,
@@ -207,11 +209,29 @@ def test_ragged_lists() -> None:
 
 def test_counts() -> None:
     assert type(check_count("n", np.int32(3))) is int  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"^n is 0; expected at least 1"):
+    with pytest.raises(ValueError, match=r"^n is 0; expected at least 1$"):
         check_count("n", 0)
+    with pytest.raises(
+        ValueError, match=r"^n is a whole number of 16610 bits; expected at least 1 and at most 2\*\*63"
+    ):
+        check_count("n", 10**5000)
     for value in (1.0, True, np.bool_(True), np.float64(1), "1", None):
         with pytest.raises(TypeError, match=r"^n is .*; expected a whole number"):
             check_count("n", value)  # type: ignore[arg-type]
+
+
+def test_seeds() -> None:
+    """Those that torch takes; numpy's whole numbers too, which it does not take itself."""
+    seed = np.int64(3)
+    assert type(check_seed("seed", seed)) is int  # type: ignore[arg-type]
+    density = Gaussian(1).initialize(torch.randn(50, 1), seed=seed)  # type: ignore[arg-type]
+    assert torch.equal(density.sample(2, seed=seed), density.sample(2, seed=3))  # type: ignore[arg-type]
+    for value in (-1, 2**63, 10**5000):
+        with pytest.raises(ValueError, match=r"^seed is .*; expected a whole number from 0 to 2\*\*63 - 1"):
+            density.sample(2, seed=value)
+    for other in ("x", 2.0, True, []):
+        with pytest.raises(TypeError, match=r"^seed is .*; expected a whole number"):
+            density.sample(2, seed=other)  # type: ignore[arg-type]
 
 
 def test_transforms_of_torch_are_noticed() -> None:
@@ -246,6 +266,8 @@ def test_numbers_are_finite_and_large_enough() -> None:
         (math.inf, {}),
         (math.nan, {}),
         (-math.inf, {"least": -math.inf}),
+        (10**400, {}),
+        (-(10**5000), {"least": -math.inf}),
     ):
         with pytest.raises(ValueError, match=r"^a is"):
             check_number("a", value, **options)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from infoknife.distributed import all_rows, order_statistics, sums
-from infoknife.inputs import Remembered, check_count, matrix
+from infoknife.inputs import Remembered, check_count, matrix, tensor
 
 MEMORY = 8192  # rows that notice a change: with twice as many it is noticed half as soon, but half as large
 STALE = 0.05  # maps are solved for again when so many of these rows are new: the noise of the others is larger
@@ -40,6 +40,11 @@ class Transform(nn.Module, ABC):
     def __init__(self, dim: int) -> None:
         super().__init__()
         self.dim = check_count("dim", dim)
+
+    @override
+    def __call__(self, x: Any, given: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        mapped: tuple[Tensor, Tensor] = super().__call__(x if isinstance(x, Tensor) else tensor(x, "x"), given)
+        return mapped
 
     @abstractmethod
     def forward(self, x: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor]:

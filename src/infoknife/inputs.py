@@ -5,6 +5,7 @@ Nothing is cast or dropped in silence. What cannot be used raises ``TypeError`` 
 """
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -268,9 +269,17 @@ class Remembered:
 def check_count(name: str, value: int) -> int:
     """Return ``value`` as an int; raise where it is not a whole number of at least one."""
     count = check_whole(name, value)
-    if count < 1:
-        raise ValueError(f"{name} is {count}; expected at least 1")
+    if not 1 <= count <= sys.maxsize:
+        raise ValueError(f"{name} is {_shortly(count)}; expected at least 1" + " and at most 2**63 - 1" * (count > 1))
     return count
+
+
+def check_seed(name: str, value: int) -> int:
+    """Return ``value`` as an int; raise where it is no seed of a generator, a whole number of at most 63 bits."""
+    seed = check_whole(name, value)
+    if not 0 <= seed <= sys.maxsize:
+        raise ValueError(f"{name} is {_shortly(seed)}; expected a whole number from 0 to 2**63 - 1")
+    return seed
 
 
 def check_whole(name: str, value: int) -> int:
@@ -284,10 +293,20 @@ def check_number(name: str, value: Any, least: float = 0.0, *, above: bool = Fal
     """Return ``value`` as a float; raise where it is not a finite number of at least ``least``, or above it."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} is {value!r}, a {type(value).__name__}; expected a number")
-    if not math.isfinite(value) or value < least or (above and value == least):
+    try:
+        number = float(value)
+    except OverflowError:  # of a whole number
+        number = math.inf if value > 0 else -math.inf
+    if not math.isfinite(number) or number < least or (above and number == least):
         beyond = "" if least == -math.inf else f" above {least:g}" if above else f" of at least {least:g}"
-        raise ValueError(f"{name} is {value}; expected a finite number{beyond}")
-    return float(value)
+        raise ValueError(f"{name} is {_shortly(value)}; expected a finite number{beyond}")
+    return number
+
+
+def _shortly(value: Any) -> str:
+    """A number as text, though it have a thousand digits."""
+    huge = isinstance(value, Integral) and abs(int(value)) >= 10**30
+    return f"a whole number of {int(value).bit_length()} bits" if huge else str(value)
 
 
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -7,6 +7,7 @@ A batch is a tuple of tensors with one row per sample: ``(x,)``, ``(x, given)``,
 import inspect
 import itertools
 import math
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from torch.optim.swa_utils import AveragedModel
 from torch.utils.data import TensorDataset
 
 from infoknife import distributed
-from infoknife.inputs import check_count, check_finite, check_whole, tensor
+from infoknife.inputs import check_count, check_finite, check_number, check_seed, tensor
 from infoknife.randomness import borrowed
 
 DEFAULT_LR = 1e-2  # for modules that have no rate of their own
@@ -314,7 +315,7 @@ def _divide(data: Any, validation: Any, generator: torch.Generator, device: torc
     """The rows of arrays, None for a stream, and the held-out rows: an empty tuple without validation."""
     table = _arrays(data, "data", device)
     if isinstance(validation, Real):
-        return _split(table, float(validation), generator)
+        return _split(table, check_number("validation", validation), generator)
     held = () if validation is None else _arrays(validation, "validation", device)
     if held is None:
         got = type(validation).__name__
@@ -629,10 +630,12 @@ def _check_arrays(module: nn.Module, table: Batch) -> None:
 def _check_numbers(steps: int, batch_size: int, seed: int | None, **positive: float | None) -> None:
     check_count("steps", steps)
     check_count("batch_size", batch_size)
-    if seed is not None and not 0 <= check_whole("seed", seed) < 2**63:
-        raise ValueError(f"seed is {seed}; expected None or an integer from 0 to 2**63 - 1")
+    if seed is not None:
+        check_seed("seed", seed)
     for name, value in positive.items():
-        limit, text = (1.0, "a decay in [0, 1), such as 0.99") if name == "average" else (math.inf, "a number above 0")
+        limit, text = (
+            (1.0, "a decay in [0, 1), such as 0.99") if name == "average" else (sys.float_info.max, "a number above 0")
+        )
         if value is not None and not _is_number(value):
             raise TypeError(f"{name} is {value!r}, a {type(value).__name__}; expected None or {text}")
         if value is not None and not (0 < value < limit or (name == "average" and value == 0)):

@@ -47,7 +47,7 @@ def test_numbers(text: str | None, expected: list[int] | None) -> None:
     assert module.parse_integers("seeds", text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "a", "3-1", "0-1-5", "1,,2", "-1", "1.5"])
+@pytest.mark.parametrize("text", ["", "a", "3-1", "0-1-5", "1,,2", "-1", "1.5", "0-99999999999", "0-" + "9" * 5000])
 def test_numbers_that_are_none(text: str) -> None:
     with pytest.raises(ValueError, match="seeds is"):
         module.parse_integers("seeds", text)

@@ -17,16 +17,17 @@ COUNTS: Counter[str] = Counter()
 def outcome(what: str, call: Callable[..., Any], *arguments: Any, finite: bool = True, **options: Any) -> Any:
     """Return the answer of a call, or the error that it raised where that is ours; fail where it is neither.
 
-    An error is ours if it is a ValueError or a TypeError, was raised in the library's own code and says what was
-    expected. An answer is right in kind if all of its numbers are numbers, and finite where they have to be.
+    An error is ours if it is a ValueError or a TypeError, or says that training diverged, and a ``raise`` of the
+    library's own code made it. An answer is right in kind if its numbers are numbers, and finite where they have to be.
     """
     try:
         answer = call(*arguments, **options)
     except Exception as error:
         answer = error
     if isinstance(answer, Exception):
-        raised_in = Path(traceback.extract_tb(answer.__traceback__)[-1].filename)
-        ours = isinstance(answer, ValueError | TypeError) and raised_in.is_relative_to(SOURCE)
+        last = traceback.extract_tb(answer.__traceback__)[-1]
+        raised_in, kinds = Path(last.filename), ValueError | TypeError | FloatingPointError
+        ours = isinstance(answer, kinds) and raised_in.is_relative_to(SOURCE) and str(last.line).startswith("raise ")
         COUNTS["refused" if ours else "foreign messages"] += 1
         assert ours, f"{what}: {type(answer).__name__} of {raised_in.name}: {answer}"
         return answer

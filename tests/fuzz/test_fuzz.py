@@ -3,9 +3,12 @@
 `make test` makes about 1,000 calls, `make fuzz` 20,000 in slices: ``FUZZ_EXAMPLES`` per test, from ``FUZZ_SEED``.
 """
 
+import inspect
+import math
 import os
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -15,16 +18,27 @@ from infoknife import (
     KNIFE,
     Autoregressive,
     Gaussian,
+    Logistic,
     Parzen,
     Regularizer,
+    Schraudolph,
+    annealed,
+    audit,
+    compare,
     coordinates,
     entropy,
     erasure,
     fit,
+    interaction_information,
+    lagged,
     mi,
     mutual_information,
+    normalized_mutual_information,
+    permutation_test,
     tasks,
     theory,
+    total_correlation,
+    transfer_entropy,
 )
 from tests.fuzz.conftest import outcome
 from tests.fuzz.values import Rows, codes, rows
@@ -49,6 +63,9 @@ METHODS = {"density": ("log_prob", "forward"), "estimator": ("pointwise", "forwa
 MODULES = [("density", make) for make in DENSITIES.values()] + [("estimator", make) for make in ESTIMATORS.values()]
 ODD: st.SearchStrategy[Any] = st.sampled_from(
     [0, -1, 1, 2, 0.5, 1e20, 10**400, 5e-324, 1e308, float("nan"), float("inf"), "x", None, [], True]
+)
+ANY: st.SearchStrategy[Any] = ODD | st.sampled_from(
+    ["", b"x", 1j, (), [1], {"x": True}, len, False, -math.inf, np.float32(2), np.int64(3), torch.tensor(1.5)]
 )
 
 
@@ -154,6 +171,73 @@ def test_measure(x: Rows, y: Rows, same: int) -> None:
         lambda: float(mutual_information(x.given, y.given, seed=0, effort="quick")),
         finite=False,
     )
+
+
+RELATIONS: dict[Any, int] = {  # and how many arguments with rows each has
+    **{entropy: 1, total_correlation: 1, mutual_information: 2, normalized_mutual_information: 2},
+    **{permutation_test: 2, lagged: 2, transfer_entropy: 2, interaction_information: 3},
+}
+
+
+@fuzzed
+@given(
+    function=st.sampled_from([*RELATIONS]),
+    columns=st.tuples(*(rows(1) for _ in range(3))),
+    is_usual=st.booleans(),
+    options=st.data(),
+)
+def test_options_of_measurements(function: Any, columns: tuple[Rows, ...], is_usual: bool, options: Any) -> None:
+    """Usual rows with odd options, and odd rows: what is refused is refused at once."""
+    wanted = {"method", "discrete", "unit", "missing", "groups", "blocks", "weights", "by"}
+    known = sorted(wanted & inspect.signature(function).parameters.keys())
+    odd = options.draw(st.dictionaries(st.sampled_from(known or ["method"]), ANY, min_size=1, max_size=2))
+    given = [GOOD[:17, :1] if is_usual else one.given for one in columns[: RELATIONS[function]]]
+    if not is_usual and (given[0] is None or all(one.plain.dim() in (1, 2) and len(one.plain) > 9 for one in columns)):
+        return  # no argument, or rows that would be measured
+    what = ", ".join(one.what for one in columns) if not is_usual else "usual rows"
+    usual = {"effort": "quick"} if function in (entropy, mutual_information, total_correlation) else {}
+    outcome(f"{function.__name__} of {what} with {odd}", lambda: function(*given, **usual, **odd), finite=False)
+
+
+@fuzzed
+@given(
+    z=rows(2),
+    s=st.one_of(rows(1).map(lambda one: one.given), codes(3)),
+    odd=st.dictionaries(st.sampled_from(["discrete", "missing", "folds", "seed", "names", "y"]), ANY, max_size=2),
+)
+def test_audit_and_compare(z: Rows, s: Any, odd: dict[str, Any]) -> None:
+    """What is refused is refused at once; whole audits are tested elsewhere."""
+    if z.plain.dim() != 2 or len(z.plain) < 9 or not bool(z.plain.to(torch.complex128).abs().isfinite().all()):
+        outcome(f"audit of {z.what}", lambda: audit(z.given, s, folds=2))
+        outcome(f"compare of {z.what}", lambda: compare(z.given, GOOD))
+    outcome(f"audit with {odd} and one label", lambda: audit(GOOD, [1] * len(GOOD), **odd))
+
+
+@fuzzed
+@given(
+    make=st.sampled_from([KNIFE, Autoregressive, Gaussian, Logistic, Parzen, Schraudolph]),
+    options=st.data(),
+    n=ANY,
+    seed=ANY,
+    odd=ANY,
+)
+def test_options_of_densities(make: Any, options: Any, n: Any, seed: Any, odd: Any) -> None:
+    known = sorted(inspect.signature(make).parameters)
+    given = options.draw(st.dictionaries(st.sampled_from(known), ANY, min_size=1, max_size=2))
+    outcome(f"{make.__name__} with {given}", lambda: make(**({"dim": 2} | given)))
+    density = make(2)
+    outcome(f"{make.__name__}.initialize with seed {seed!r}", density.initialize, GOOD, seed=seed)
+    density.initialize(GOOD, seed=0)
+    outcome(f"{make.__name__}.sample({n!r}, given={odd!r}, seed={seed!r})", density.sample, n, given=odd, seed=seed)
+
+
+@fuzzed
+@given(options=st.data(), weight=ANY, steps=ANY, start=ANY)
+def test_options_of_regularizers(options: Any, weight: Any, steps: Any, start: Any) -> None:
+    known = sorted(inspect.signature(Regularizer).parameters)
+    odd = options.draw(st.dictionaries(st.sampled_from(known), ANY, min_size=1, max_size=2))
+    outcome(f"annealed({weight!r}, {steps!r}, {start!r})", annealed, weight, steps, start)
+    outcome(f"Regularizer with {odd}", lambda: Regularizer(**({"estimator": mi("club", 2, 2)} | odd)))
 
 
 @fuzzed

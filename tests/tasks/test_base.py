@@ -166,6 +166,10 @@ BAD: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: tasks.Power(0.0), ValueError, "exponent"),
     (lambda: tasks.Wiggly(((0.4, 3.0, 0.0),)), ValueError, "waves"),
     (lambda: tasks.Spiral((1, 1)), ValueError, "plane"),
+    (lambda: tasks.Spiral(-1), TypeError, "plane"),  # type: ignore[arg-type]
+    (lambda: tasks.Rings(3.0), ValueError, "radii"),  # type: ignore[arg-type]
+    (lambda: tasks.Wiggly(b"x"), TypeError, "waves"),  # type: ignore[arg-type]
+    (lambda: tasks.get({"moons": 1}), TypeError, "name"),  # type: ignore[arg-type]
     (lambda: tasks.MixtureQuantile((0.5, 0.5), (1.0,)), ValueError, "means"),
     (lambda: tasks.MixtureQuantile((0.5, 0.6), (1.0, 2.0)), ValueError, "weights"),
     (lambda: tasks.Transformed(PAIR, tasks.SwissRoll()), ValueError, "one column"),

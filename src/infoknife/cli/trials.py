@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from infoknife.paper.engine import Store, Trial
     from infoknife.paper.engine.records import Record
 
+MAX_NUMBERS = 1_000_000  # in one option: a range of more is a slip, and would fill the memory
+
 Jobs = Annotated[int, typer.Option(min=0, help="Trials at once; 0: one for every core.")]
 Backend = Annotated[str, typer.Option(help="joblib: processes of this machine; dask: a cluster.")]
 Scheduler = Annotated[
@@ -65,10 +67,12 @@ def parse_integers(name: str, text: str | None) -> list[int] | None:
     """
     if text is None:
         return None
-    parts = [re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip()) for part in text.split(",")]
+    parts = [re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", part.strip()) for part in text.split(",")]
     ranges = [range(int(part[1]), int(part[2] or part[1]) + 1) for part in parts if part is not None]
     if None in parts or not all(ranges):
         raise ValueError(f"{name} is {text!r}; expected numbers as in 0,1 or 0-9")
+    if (count := sum(map(len, ranges))) > MAX_NUMBERS:
+        raise ValueError(f"{name} is {text!r}, {count:,} numbers; expected at most {MAX_NUMBERS:,}")
     return [number for part in ranges for number in part]
 
 

@@ -136,7 +136,8 @@ class Autoregressive(Density):
         hidden: int = 64,
     ) -> None:
         features = None if given_dim is None else Features(check_count("given_dim", given_dim))
-        width = given_classes or 0 if features is None else features.out
+        classes = 0 if given_classes is None else check_count("given_classes", given_classes)
+        width = classes if features is None else features.out
         super().__init__(dim, given_dim, given_classes, Regression(check_count("dim", dim), width), features)
         self.columns = ColumnKernels(self.dim, components, width, hidden, self.given_classes or 1)
 

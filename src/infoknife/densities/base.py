@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from infoknife.coordinates import Features, Transform, count_outliers, forget
 from infoknife.distributed import all_rows, alone, batch_mean, synchronize
-from infoknife.inputs import Remembered, check_count, check_values, class_codes, matrix
+from infoknife.inputs import Remembered, check_count, check_seed, check_values, class_codes, matrix
 
 Condition = Tensor | None
 
@@ -301,7 +301,7 @@ def full_precision(device: str) -> AbstractContextManager[None]:
 
 def generator_of(seed: int | None) -> torch.Generator:
     """A generator of its own for each seed; without one the seed comes from torch's global generator."""
-    return torch.Generator().manual_seed(int(torch.randint(2**62, ())) if seed is None else seed)
+    return torch.Generator().manual_seed(int(torch.randint(2**62, ())) if seed is None else check_seed("seed", seed))
 
 
 def _refuse_old_state(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:

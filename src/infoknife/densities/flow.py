@@ -51,7 +51,8 @@ class Flow(Density):
         hidden: Sequence[int] = (64, 64),
     ) -> None:
         features = None if given_dim is None else Features(check_count("given_dim", given_dim))
-        context = given_classes or 0 if features is None else features.out
+        classes = 0 if given_classes is None else check_count("given_classes", given_classes)
+        context = classes if features is None else features.out
         super().__init__(dim, given_dim, given_classes, Regression(check_count("dim", dim), context), features)
         check_count("transforms", transforms)
         if check_count("bins", bins) < 2:

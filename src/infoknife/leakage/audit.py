@@ -121,6 +121,7 @@ def _checked(folds: int, seed: int, names: Sequence[str] | None) -> tuple[int, i
         raise ValueError(f"folds is {folds}; expected at least {MIN_FOLDS}: the other rows are divided again")
     if not 0 <= seed <= MAX_SEED:
         raise ValueError(f"seed is {seed}; expected a whole number from 0 to {MAX_SEED}")
-    if names is not None and (isinstance(names, str) or len(names) != 2 or not all(isinstance(n, str) for n in names)):
+    pair = tuple(names) if isinstance(names, (tuple, list)) else ()
+    if names is not None and (len(pair) != 2 or not all(isinstance(name, str) for name in pair)):
         raise ValueError(f"names is {names!r}; expected two, of s and of y, such as ('sex', 'occupation')")
     return folds, seed

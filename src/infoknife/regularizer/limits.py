@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
-from infoknife.inputs import check_count, check_number
+from infoknife.inputs import check_count, check_number, check_whole
 
 Weight = float | Callable[[int], float]
 
@@ -40,7 +40,9 @@ class annealed:  # noqa: N801  # used as a function, and an object so that it ca
     start: int = 0
 
     def __post_init__(self) -> None:
+        check_number("weight", self.weight)
         check_count("steps", self.steps)
+        check_whole("start", self.start)
 
     def __call__(self, call: int) -> float:
         """Return the weight after so many calls."""

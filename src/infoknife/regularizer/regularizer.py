@@ -19,7 +19,7 @@ from infoknife.coordinates import pull_in
 from infoknife.densities import Density
 from infoknife.densities.base import full_precision, generator_of
 from infoknife.estimators import MutualInformation
-from infoknife.inputs import check_count, check_number, check_whole, finite_rows, one_of, trusted
+from infoknife.inputs import check_count, check_number, finite_rows, one_of, trusted
 from infoknife.randomness import borrowed
 from infoknife.regularizer.health import BELOW, DIVERGING, Health, RegularizerWarning
 from infoknife.regularizer.limits import Limit, Weight
@@ -118,7 +118,7 @@ class Regularizer(nn.Module):
         self.choices = sorted({min(self.min_inner_steps << i, most) for i in range(most.bit_length())})
         self._forget()
         self.steps = self.calls = self.outliers = self.skipped_rows = self.skipped_steps = 0
-        self._random = generator_of(None if seed is None else check_whole("seed", seed)).get_state()
+        self._random = generator_of(seed).get_state()
         self._failed: Tensor | int = 0  # steps of this round
         self._late = 0  # rows without a finite gradient since the last step
         self._counts = [0]  # rows of each rank

@@ -50,8 +50,10 @@ def get(name: str) -> Task:
         True
     """
     tasks = _catalogue()
+    if not isinstance(name, str):
+        raise TypeError(f"name is {name!r}; expected the name of a task, such as 'moons'")
     if name not in tasks:
-        close = difflib.get_close_matches(str(name), tasks, n=1, cutoff=0)
+        close = difflib.get_close_matches(name, tasks, n=1, cutoff=0)
         raise ValueError(f"there is no task {name!r}; did you mean {close[0]!r}? There are: {', '.join(tasks)}")
     return tasks[name]
 

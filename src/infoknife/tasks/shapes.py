@@ -79,8 +79,8 @@ class Rings(EntropyTask):
     formula = "concentric circles + N(0, s^2 I)"
 
     def _check(self) -> Columns:
-        if not self.radii:
-            raise ValueError("radii is empty; expected the radius of at least one circle")
+        if not isinstance(self.radii, tuple) or not self.radii:
+            raise ValueError(f"radii is {self.radii!r}; expected the radius of at least one circle: (1.0, 2.0)")
         for radius in self.radii:
             checks.positive(radius, "radii")
         checks.positive(self.noise, "noise")

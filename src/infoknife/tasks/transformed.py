@@ -159,7 +159,12 @@ class Wiggly(Map):
     formula = "waves"
 
     def __post_init__(self) -> None:
-        steepest = sum(abs(a * f) for a, f, _ in self.waves)
+        try:
+            steepest = sum(abs(a * f) for a, f, _ in self.waves)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"waves is {self.waves!r}; expected (amplitude, frequency, phase) of each: ((0.4, 1.0, 0.0),)"
+            ) from None
         if steepest >= 1:
             raise ValueError(
                 f"waves bend by up to {steepest:g}; expected the sum of |amplitude * frequency| below 1, "
@@ -238,8 +243,11 @@ class Spiral(Map):
     formula = "spiral"
 
     def __post_init__(self) -> None:
-        if min(self.plane) < 0 or self.plane[0] == self.plane[1]:
-            raise ValueError(f"plane is {self.plane}; expected two different columns, counted from 0")
+        plane = self.plane
+        if not isinstance(plane, tuple) or len(plane) != 2 or not all(isinstance(i, int) and i >= 0 for i in plane):
+            raise TypeError(f"plane is {plane!r}; expected two columns, counted from 0: (0, 1)")
+        if plane[0] == plane[1]:
+            raise ValueError(f"plane is {plane}; expected two different columns")
 
     @override
     def width(self, dim: int) -> int:

@@ -236,6 +236,20 @@ def test_a_trial_whose_worker_is_killed_runs_again(store: Store, workers: list[i
     assert len(workers) == 2
 
 
+def test_workers_may_be_killed_often_as_long_as_trials_end(store: Store, workers: list[int]) -> None:
+    """The last trial is lost seven times, and after each loss another one ends."""
+    ran: list[int] = []
+
+    def killed_often(arguments: Arguments, on_step: OnStep) -> Outcome:
+        ran.append(arguments["seed"])
+        if ran.count(arguments["seed"]) <= arguments["seed"]:
+            raise SystemExit
+        return succeed(arguments, on_step)
+
+    assert fates(tiny(killed_often, seeds=8).trials("quick"), store, jobs=2) == ["done"] * 8
+    assert ran.count(7) == 8
+
+
 def test_a_trial_that_kills_its_workers_ends_the_run(store: Store, workers: list[int]) -> None:
     def kills(arguments: Arguments, on_step: OnStep) -> Outcome:
         if arguments["seed"] == 1:

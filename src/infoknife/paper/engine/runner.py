@@ -24,7 +24,7 @@ from infoknife.paper.engine.store import FORMAT, Record, Store
 from infoknife.paper.engine.trial import Facts, Outcome, RunContext, Trial
 
 PAUSE = 0.25  # seconds between two looks at whether the parent lives
-ATTEMPTS = 4  # of a trial whose workers are killed: perhaps it is what kills them
+ATTEMPTS = 4  # of a trial whose workers are killed while no other trial ends: perhaps it is what kills them
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 TIMEOUT = 8  # seconds in which a scheduler answers
 VERSIONS = {"infoknife": __version__, "torch": torch.__version__.split("+")[0], "numpy": numpy.__version__}
@@ -52,7 +52,8 @@ def run(
     """Run what has not been run, and yield each trial with its fate as it ends.
 
     A fate is ``"done"``, ``"failed"`` (on record, with the error), or ``"taken"`` where another process is at it.
-    A trial whose worker is killed runs again. Workers return records, and this process writes them.
+    A trial whose worker is killed runs again, as long as others end meanwhile. Workers return records, and this
+    process writes them.
 
     Args:
         trials: What is wanted; trials with a record are passed over.
@@ -79,6 +80,7 @@ def run(
         with _workers(backend, scheduler, jobs) as workers:
             for trial, fate in _keep_busy(workers, waiting, store, where):
                 if fate != "lost":
+                    losses.clear()  # workers live long enough for some trial
                     yield trial, fate
                     continue
                 losses[trial.id] += 1
