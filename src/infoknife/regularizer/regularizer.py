@@ -58,7 +58,7 @@ class Regularizer(nn.Module):
             parameters; Adam if not given. Only with ``mode="alternate"``.
         lr: The estimator's learning rate; the estimator's own ``rate`` if not given.
         inner_steps: Steps of the estimator per round, at least.
-        max_inner_steps: And at most, while the estimator is measured to be behind.
+        max_inner_steps: And at most, while it is measured to be behind. With more it learns few rows by heart.
         mode: ``"alternate"``: the estimator has an optimiser of its own. ``"joint"``: one optimiser of yours holds the
             parameters of both; ``step`` leaves the estimator's gradients for it, and zeroing them is its business.
         maximize: Raise the estimate instead of lowering it.
@@ -110,11 +110,10 @@ class Regularizer(nn.Module):
         self.limit = _limit(at_most, at_least, maximize, self.weight)
         self.penalty = penalty and not maximize and at_least is None
         self.min_inner_steps = check_count("inner_steps", inner_steps)
-        self.max_inner_steps = max(self.min_inner_steps, check_count("max_inner_steps", max_inner_steps))
+        self.max_inner_steps = most = max(self.min_inner_steps, check_count("max_inner_steps", max_inner_steps))
         if mode == "joint" and inner_steps != 1:
             raise ValueError(f"inner_steps is {inner_steps} with mode='joint'; expected 1: your optimiser steps")
         self.optimizer = _optimizer(estimator, optimizer, lr, mode)
-        most = self.max_inner_steps
         self.choices = sorted({min(self.min_inner_steps << i, most) for i in range(most.bit_length())})
         self._forget()
         self.steps = self.calls = self.outliers = self.skipped_rows = self.skipped_steps = 0
