@@ -113,5 +113,5 @@ def test_folders_without_tables(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="without Parquet files"):
         as_stream(tmp_path)
     (tmp_path / "a.parquet").write_bytes(b"nothing")
-    with pytest.raises(ValueError, match="is not a Parquet file or a folder of such"):
+    with pytest.raises(ValueError, match=r"a.parquet: is truncated or not a Parquet file"):
         as_stream(tmp_path)

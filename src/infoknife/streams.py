@@ -4,6 +4,7 @@ The sample has the n rows whose numbers have the smallest hashes. It does not de
 the same for every source with as many rows, and the sample of fewer rows is part of that of more.
 """
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -257,7 +258,16 @@ def open_stream(path: Path) -> Stream:
     try:
         return ParquetStream(pyarrow.dataset.dataset([str(file) for file in files], format="parquet"))
     except (pyarrow.ArrowException, OSError):
-        raise ValueError(f"{printable(str(path))}: is not a Parquet file or a folder of such; copy it again") from None
+        where = printable(str(next((file for file in files if not _is_parquet(file)), path)))
+        raise ValueError(f"{where}: is truncated or not a Parquet file; copy it again") from None
+
+
+def _is_parquet(file: Path) -> bool:
+    """Whether a file begins and ends as Parquet files do."""
+    with file.open("rb") as opened:
+        first, size = opened.read(4), opened.seek(0, os.SEEK_END)
+        opened.seek(max(0, size - 4))
+        return first == opened.read(4) == b"PAR1"
 
 
 @final

@@ -30,6 +30,7 @@ from infoknife.measure.table import read_table
 
 FIELDS = ("column_a", "column_b", "value", "stderr", "p_value", "rows", "note", "run")
 BINS = 8  # of each column when pairs are screened: with more, tables of few rows are empty
+TIMEOUT = 8  # seconds in which a scheduler answers
 SCREENED = 0.05  # how often two independent columns are measured all the same
 
 
@@ -313,7 +314,7 @@ def _on_cluster(tasks: list[tuple[Any, ...]], scheduler: str) -> Iterator[Pair]:
     except ImportError:
         raise ImportError('a scheduler needs Dask; install it with: pip install "infoknife[dask]"') from None
     try:
-        client = distributed.Client(scheduler, timeout="10s")
+        client = distributed.Client(scheduler, timeout=TIMEOUT)
     except (OSError, ValueError) as error:
         raise ValueError(f"no Dask scheduler answers at {scheduler}: {error}") from None
     with client:

@@ -83,6 +83,11 @@ def test_images_keep_their_labels_and_validation_is_held_out_of_train(folder: Pa
     assert torch.equal(torch.get_rng_state(), state)
 
 
+def test_a_folder_that_is_not_there_is_told_though_no_domain_needs_it(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="there is no such folder"):
+        load_pair("digits", "mnist5k", folder=tmp_path / "nope", size=4)
+
+
 @pytest.mark.parametrize(("wanted", "held"), [(3, 3), (5, 5), (6, 5), (1000, 5)])
 def test_at_most_a_tenth_is_held_out(folder: Path, wanted: int, held: int) -> None:
     source, _ = load_pair("mnist", "usps", folder=folder, size=4, validation=wanted)

@@ -138,6 +138,8 @@ def check_pair(source: str, target: str, folder: Path | None = None) -> None:
                 f"{name!r} is none of {', '.join(NAMES)}; for your own {name}.npz give the folder that it is in "
                 f"(--data DIR)"
             )
+    if folder is not None and not Path(folder).is_dir():  # domains that need none would not notice
+        raise FileNotFoundError(f"{folder}: there is no such folder; expected one with NPZ files, or leave it out")
 
 
 def read_images(path: Path) -> Arrays:
