@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infoknife.measure import entropy, mutual_information, permutation_test, total_correlation
+from infoknife.measure import entropy, lagged, mutual_information, permutation_test, total_correlation
 from tests.measure.samples import CODES, pair
 
 X, Y = pair(200, 2)
@@ -20,6 +20,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "unit": (lambda: mutual_information(X, Y, unit="ratio"), ValueError, "unit .*'bits'"),  # type: ignore[arg-type]
     "unit, infinite": (lambda: mutual_information(X, X, unit="ratio"), ValueError, "unit"),  # type: ignore[arg-type]
     "seed": (lambda: entropy(X, seed=1.5), TypeError, "seed"),  # type: ignore[arg-type]
+    "huge seed": (lambda: entropy(X, seed=2**70), ValueError, "seed"),
+    "no x": (lambda: entropy(None), TypeError, "x is None"),
+    "no columns": (lambda: total_correlation(None), TypeError, "x is None"),
+    "no x of a test": (lambda: permutation_test(None, Y), TypeError, "x is None"),
+    "lags": (lambda: lagged(X[:, 0], Y[:, 0], lags="ab"), TypeError, "lags"),  # type: ignore[arg-type]
+    "level": (lambda: entropy(X, effort="quick").interval("x"), TypeError, "level"),  # type: ignore[arg-type]
     "seed of a test": (lambda: permutation_test(X, Y, seed=1.5), TypeError, "seed"),  # type: ignore[arg-type]
     "classifier of numbers": (lambda: mutual_information(X, Y, method="classifier"), ValueError, "method .*'auto'"),
     "selected of a test": (lambda: permutation_test(X[:, 0], Y[:, 0], method="selected"), ValueError, "method"),

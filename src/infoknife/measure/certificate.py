@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from infoknife.inputs import check_number
 from infoknife.measure.candidates.base import Candidate
 from infoknife.measure.crossfit import Progress, screen
 from infoknife.measure.question import View
@@ -56,7 +57,7 @@ class Certificate(NamedTuple):
 
 def check_level(level: float) -> None:
     """Refuse what is no probability."""
-    if not 0 < level < 1:
+    if not 0 < check_number("level", level) < 1:
         raise ValueError(f"level is {level!r}; expected a probability between 0 and 1, such as 0.95")
 
 

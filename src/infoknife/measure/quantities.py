@@ -169,7 +169,8 @@ def mutual_information(
     rows = {"missing": missing, "groups": groups, "blocks": blocks, "weights": weights}
     constant = [name for name, value in (("x", x), ("y", y)) if _is_constant(value, name)]
     if len(constant) == 1:
-        table = read_table({"x": x, "y": y, constant[0]: None}, main="y", **rows)
+        varying = "x" if constant[0] == "y" else "y"
+        table = read_table({varying: {"x": x, "y": y}[varying]}, main=varying, **rows)
         nothing = f"{constant[0]} is constant in every row, and tells nothing"
         return unmeasured(0.0, unit, "mutual information", table, nothing)
     table = read_table({"x": x, "y": y, "given": given}, main="y", discrete=discrete, **rows)

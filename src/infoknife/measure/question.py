@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from infoknife.inputs import check_whole
+from infoknife.inputs import check_seed
 from infoknife.measure.kinds import cell_widths
 from infoknife.measure.table import Column, Table
 
@@ -227,7 +227,7 @@ def views(
 
 def seeded(seed: int | None) -> torch.Generator:
     """Return the generator of everything random in a measurement; ``None`` is 0, so that answers repeat."""
-    return torch.Generator().manual_seed(0 if seed is None else check_whole("seed", seed))
+    return torch.Generator().manual_seed(0 if seed is None else check_seed("seed", seed))
 
 
 def _sample(

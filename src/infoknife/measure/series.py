@@ -80,7 +80,9 @@ def lagged(
     first, second = _series(x, "x"), _series(y, "y")
     rows = len(first[0])
     _check_rows(second, rows)
-    shifts = tuple(range(check_whole("lags", lags) + 1)) if isinstance(lags, int) else tuple(lags)
+    if not isinstance(lags, Iterable) or isinstance(lags, str):
+        lags = range(check_whole("lags", lags) + 1)
+    shifts = tuple(lags)
     if not shifts:
         raise ValueError("lags is empty; expected a list of lags, or a number K for 0 to K")
     longest = max(abs(check_whole("lags", lag)) for lag in shifts)

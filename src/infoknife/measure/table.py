@@ -145,7 +145,7 @@ def read_table(
     """Check the arguments of a measuring function, and find the kind of every column.
 
     Args:
-        arguments: What was passed, by name; ``None`` was not.
+        arguments: What was passed, by name; ``given`` may be ``None``.
         main: The argument that a bare ``discrete=True`` or ``False`` is about.
         discrete: Which columns are discrete: names of columns or arguments, positions in the main argument, or a
             dictionary of truth values; others are decided by their values.
@@ -161,6 +161,9 @@ def read_table(
         >>> [(column.name, column.kind) for column in table.columns]
         [('age', 'discrete'), ('pay', 'continuous'), ('y', 'discrete')]
     """
+    for name, value in arguments.items():
+        if value is None and name != "given":
+            raise TypeError(f"{name} is None; expected one row per sample: an array, a tensor, a frame or a list")
     brought = [one for name, value in arguments.items() if value is not None for one in read_argument(value, name)]
     rows, first = len(brought[0]), brought[0].argument
     for one in brought:
