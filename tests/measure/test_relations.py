@@ -20,7 +20,7 @@ def normal(*shape: int, seed: int = 0) -> Array:
 
 
 def table(x: object, y: object = None) -> Table:
-    return read_table({"x": x, "y": y}, main="x")
+    return read_table({"x": x} if y is None else {"x": x, "y": y}, main="x")
 
 
 def relation(x: object, y: object) -> str | None:

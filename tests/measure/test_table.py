@@ -18,7 +18,7 @@ WORDS = ["red", "blue", "green"] * (N // 3)
 
 
 def read(x: Any, y: Any = None, **options: Any) -> Table:
-    return read_table({"x": x, "y": y}, main="x" if y is None else "y", **options)
+    return read_table({"x": x} if y is None else {"x": x, "y": y}, main="x" if y is None else "y", **options)
 
 
 def kinds(table: Table) -> dict[str, str]:
