@@ -79,7 +79,8 @@ def _mutant(source: str, number: int) -> tuple[str, str]:
     node: Any = list(_places(tree))[number][0]
     before = copy.deepcopy(node)
     if isinstance(node, ast.Constant):
-        node.value += 1
+        number_there: Any = node.value
+        node.value = number_there + 1
     elif isinstance(node, ast.Compare):
         node.ops[0] = SWAPS[type(node.ops[0])]()
     elif isinstance(node, ast.UnaryOp):

@@ -450,3 +450,8 @@ def test_fitted_clusters_are_as_likely_as_those_of_sklearn(generator: torch.Gene
     truth = GaussianMixture(6, n_init=5, random_state=0).fit(x.numpy()).score(x.numpy())
     best = max(float(_fitted(x, 6, generator).log_prob(x).mean()) for _ in range(5))
     assert best == pytest.approx(truth, abs=0.02)
+
+
+def test_kernels_are_shared_by_the_largest_remainders() -> None:
+    """Five to share beyond one each: 3.4, 1.1 and 0.5 of them, so the last one is that of the smallest cluster."""
+    assert _copies(torch.tensor([0.68, 0.22, 0.10]), 8).tolist() == [4, 2, 2]
