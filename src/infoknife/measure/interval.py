@@ -15,7 +15,7 @@ from infoknife.measure.question import Question, View
 from infoknife.measure.table import Column, Table
 
 CORRECTION_ERROR = 0.1  # of the correction for what is learned by chance: how well it is known
-Z_SCORE = 2.0  # standard errors by which a learning curve must rise, and of a bound that is surely not passed
+Z_SCORE = 2.0  # standard deviations to a bound that is surely not passed
 OPEN, OPEN_SHARE = 0.2, 0.5  # misfit in nats, and as a part of the value, from which on the upper end is open
 THIRDS = 3  # cut every column into so many: with fewer rows than cells nothing shows what densities miss
 MAX_GAP = 0.3  # nats between training and held-out rows that ask for more rows
@@ -79,8 +79,8 @@ def answer(
     is_information = question.reduced is not None
     learned, missed = share * gap / 2, share * measured.flexible * gap / 2
     smooth = len(question.columns.continuous)
-    further, learning = _learning(measured.curve, learned + missed, smooth) if is_information else (0.0, 0.0)
-    correction = learned + missed + further
+    correction = learned + missed
+    learning = _learning(measured.curve, correction, smooth) if is_information else 0.0
     sampling = math.sqrt(_squared_error(pointwise.numpy(), table.groups) + len(pointwise) ** -2)
     folds = math.sqrt(float(means.var() / len(means))) if len(means) > 1 else 0.0
     stderr = math.hypot(sampling, folds, CORRECTION_ERROR * learned)
@@ -91,7 +91,7 @@ def answer(
     neighbours = None if measured.neighbours is None else float(measured.neighbours.mean())
     sign = 1.0 if is_information else -1.0
     beyond = 0.0 if neighbours is None else max(0.0, sign * (neighbours - value))
-    doubts = Doubts(sampling, folds, CORRECTION_ERROR * abs(learned), abs(missed + further), learning, beyond)
+    doubts = Doubts(sampling, folds, CORRECTION_ERROR * abs(learned), abs(missed), learning, beyond)
     biased = math.hypot(doubts.missed, doubts.learning, doubts.neighbours)
     # the lower end is where held-out rows are without a correction, or densities that neighbours have beaten
     surely = max(0.0, correction, value - measured.beaten) / Z_SCORE
@@ -151,21 +151,19 @@ def correction_share(view: View) -> float:
     return 0.0 if view.question.reduced is None or is_unique else 1.0
 
 
-def _learning(curve: Tensor | None, correction: float, smooth: int) -> tuple[float, float]:
-    r"""What a learning curve asks for beyond a correction, and how much more it leaves open, in nats.
+def _learning(curve: Tensor | None, correction: float, smooth: int) -> float:
+    r"""How much more than a correction a learning curve may still bring, in nats, as a standard deviation.
 
     What is missing from n rows falls like $n^{-\beta}$, so that each doubling brings the part $\rho = 2^{-\beta}$ of
     what the one before has brought, and what is missing is $\rho / (1 - \rho)$ of the last step. In d
     continuous columns $\beta$ is at least $2 / (2 + d)$ for densities with bounded slopes.
     """
     if curve is None:
-        return 0.0, 0.0
+        return 0.0
     (_, second, third), (_, _, noise) = curve.tolist()
     slowest = 2 ** (-2 / (2 + smooth))
-    step = third - second
-    further = max(0.0, step - Z_SCORE * noise - max(correction, 0.0))
-    most = (step + noise) * slowest / (1 - slowest)
-    return further, max(0.0, most - max(correction, 0.0) - further) / Z_SCORE
+    most = (third - second + noise) * slowest / (1 - slowest)
+    return max(0.0, most - max(correction, 0.0)) / Z_SCORE
 
 
 def _open_end(measured: Measured, table: Table, value: float, stderr: float, gap: float, biased: float) -> str:
