@@ -296,7 +296,7 @@ def check_number(name: str, value: Any, least: float = 0.0, *, above: bool = Fal
     try:
         number = float(value)
     except OverflowError:  # of a whole number
-        number = math.inf if value > 0 else -math.inf
+        number = math.inf if value > 0 else -math.inf  # type: ignore[operator]
     if not math.isfinite(number) or number < least or (above and number == least):
         beyond = "" if least == -math.inf else f" above {least:g}" if above else f" of at least {least:g}"
         raise ValueError(f"{name} is {_shortly(value)}; expected a finite number{beyond}")
