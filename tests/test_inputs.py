@@ -229,9 +229,10 @@ def test_seeds() -> None:
     for value in (-1, 2**63, 10**5000):
         with pytest.raises(ValueError, match=r"^seed is .*; expected a whole number from 0 to 2\*\*63 - 1"):
             density.sample(2, seed=value)
-    for other in ("x", 2.0, True, []):
+    wrong: tuple[Any, ...] = ("x", 2.0, True, [])
+    for other in wrong:
         with pytest.raises(TypeError, match=r"^seed is .*; expected a whole number"):
-            density.sample(2, seed=other)  # type: ignore[arg-type]
+            density.sample(2, seed=other)
 
 
 def test_transforms_of_torch_are_noticed() -> None:
