@@ -62,7 +62,7 @@ def collapse(x: Tensor, noise: Tensor, step: int) -> tuple[Tensor, float]:
 
 WORLDS: tuple[Callable[[Tensor, Tensor, int], tuple[Tensor, float]], ...] = (drift, jump, swell, collapse)
 SETTINGS: dict[str, dict[str, Any]] = {
-    "as it is: 1 to 8 inner steps": {},
+    "as it is: 1 to 4 inner steps": {},
     "always 1 inner step": {"max_inner_steps": 1},
     "always 8 inner steps": {"inner_steps": 8, "max_inner_steps": 8},
     "coordinates that stay": {},

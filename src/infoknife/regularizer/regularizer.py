@@ -90,7 +90,7 @@ class Regularizer(nn.Module):
         optimizer: Optimizer | Callable[..., Optimizer] | None = None,
         lr: float | None = None,
         inner_steps: int = 1,
-        max_inner_steps: int = 8,
+        max_inner_steps: int = 4,
         mode: Mode = "alternate",
         maximize: bool = False,
         weight: Weight = 1.0,
