@@ -27,7 +27,7 @@ from infoknife.paper.applications.domain_adaptation.data import read_images
 
 COMPONENTS, ROWS, JUDGED = 50, 14_000, 4000  # of an image; images that are taken; rows that I(z; s) is measured on
 STEPS, BATCH, NOISE = 600, 256, 0.1
-INNER = 8  # steps of an adversary in every round: the most that the README's recipe ever takes
+INNER = 8  # steps of an adversary in every round: twice the most that the README's recipe takes
 KNIFE_RATE = 1e-2  # the recipe's own learning rate, ten times an adversary's: it must not be what decides
 MAJORITY = 0.8
 
