@@ -252,10 +252,8 @@ class Regularizer(nn.Module):
             return self._learn(rows)
         if self.steps % PERIOD == 0 and sum(self._counts) >= 4 and min(self._counts) >= 2:
             self._measure_gains(rows)
-        loss = self._descend(rows)
-        for _ in range(self.inner_steps - 1):
-            self._descend(rows)
-        return loss
+        losses = [self._descend(rows) for _ in range(self.inner_steps)]
+        return losses[0]
 
     def _forget(self) -> None:
         """Nothing is known of how the estimator learns."""
