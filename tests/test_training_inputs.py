@@ -228,7 +228,8 @@ REFUSED: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, r"data has batches of rows of shapes", [(torch.zeros(3),), (torch.zeros(3), torch.zeros(3))], {}),
     (ValueError, r"data\[0\] has NaN", [(NAN,)], {}),
     # held-out data
-    *((ValueError, "validation is", torch.zeros(10), {"validation": v}) for v in (0, 1, True, -0.5, 1.5, 0.01, 0.99)),
+    *((ValueError, "validation is", torch.zeros(10), {"validation": v}) for v in (0, 1, -0.5, 1.5, 0.01, 0.99)),
+    (TypeError, "validation is True, a bool", torch.zeros(10), {"validation": True}),
     (ValueError, "validation is nan", torch.zeros(10), {"validation": math.nan}),
     (ValueError, "validation is .* stream", torch.zeros, {"validation": 0.5}),
     (TypeError, "validation is a list_iterator", torch.zeros(10), {"validation": iter([])}),

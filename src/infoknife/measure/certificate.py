@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from infoknife.inputs import check_number
 from infoknife.measure.candidates.base import Candidate
 from infoknife.measure.crossfit import Progress, screen
 from infoknife.measure.question import View
@@ -57,7 +57,9 @@ class Certificate(NamedTuple):
 
 def check_level(level: float) -> None:
     """Refuse what is no probability."""
-    if not 0 < check_number("level", level) < 1:
+    if not isinstance(level, Real):
+        raise TypeError(f"level is {level!r}; expected a probability between 0 and 1, such as 0.95")
+    if not 0 < level < 1:
         raise ValueError(f"level is {level!r}; expected a probability between 0 and 1, such as 0.95")
 
 
