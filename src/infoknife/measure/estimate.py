@@ -90,7 +90,7 @@ class Doubts(NamedTuple):
         folds: Standard error from how the rows were divided.
         correction: How well the correction for what is learned by chance is known.
         missed: What was added for what the densities miss: there may be as much again.
-        learning: What more rows would still add, by the learning curve.
+        learning: What more rows may still add at most, by the learning curve.
         neighbours: How much further in the direction of the bias nearest neighbours are.
     """
 
