@@ -236,17 +236,19 @@ class Moments(Running):
 
     @override
     def _take(self, w: Tensor, finite: Tensor) -> None:
-        w, far = self._clipped(torch.where(finite, w, self.means[RECENT]))
+        centre = self.means[RECENT]
+        away, far = self._clipped(finite * torch.where(finite, w - centre, 0.0))
         outliers, device = (far | ~finite.squeeze(1)).sum(), w.device
-        n, came, outliers, total = sums(finite.sum(), len(w), outliers, (finite * w).sum(0), device=device)
+        squares = away.T @ away if self.full else away.square().sum(0)
+        n, came, outliers, total, squares = sums(finite.sum(), len(w), outliers, away.sum(0), squares, device=device)
         step, mean = self._count(int(came), n, outliers), total / n.clamp_min(1)  # 2, and c
-        gap, centred = torch.where(n > 0, mean - self.means, 0.0), finite * (w - mean)  # 2 c, and N c
+        gap = torch.where(n > 0, centre + mean - self.means, 0.0)  # 2 c
         if self.full:
-            own, between = centred.T @ centred, gap[:, :, None] * gap[:, None, :]
+            beyond, between = mean[:, None] * mean, gap[:, :, None] * gap[:, None, :]
         else:
-            own, between = centred.square().sum(0), gap.square()
-        weight = step.view(2, *[1] * own.dim())
-        own = torch.where(n > 0, sums(own, device=device)[0] / n.clamp_min(1), self.covariances)
+            beyond, between = mean.square(), gap.square()
+        weight = step.view(2, *[1] * beyond.dim())
+        own = torch.where(n > 0, squares / n.clamp_min(1) - beyond, self.covariances)
         self.covariances = torch.lerp(self.covariances, own, weight) + weight * (1 - weight) * between
         self.means = self.means + step[:, None] * gap
 
@@ -258,12 +260,11 @@ class Moments(Running):
     def _variances(self) -> Tensor:
         return self.covariances.diagonal(0, 1, 2) if self.full else self.covariances
 
-    def _clipped(self, w: Tensor) -> tuple[Tensor, Tensor]:
-        """Clip entries (N, c) that are far outside; also return which rows have one (N,)."""
+    def _clipped(self, away: Tensor) -> tuple[Tensor, Tensor]:
+        """Clip deviations (N, c) from the recent mean that are too large; also return which rows have one (N,)."""
         variance = self._variances()[RECENT] if self.seen else torch.ones_like(self.unit)
         reach = FAR * torch.where(variance > 0, variance, 1.0).sqrt()
-        away = w - self.means[RECENT]
-        return self.means[RECENT] + away.clamp(-reach, reach), (away.abs() > reach).any(1)
+        return away.clamp(-reach, reach), (away.abs() > reach).any(1)
 
 
 @final
@@ -729,9 +730,10 @@ def shrink_correlations(s: Tensor, features: int, dim: int, rows: Tensor | float
     r"""Shrink canonical correlations (k,), estimated from so many rows, to what is there without their noise.
 
     The whitened cross-moments are a matrix of features x dim with noise of variance 1 / rows in every entry. Its
-    singular values y, in units of that noise, become $\sqrt{(y^2 - \beta - 1)^2 - 4\beta} / y$, and zero below
-    $1 + \sqrt\beta$: the least squared error for such a matrix (Gavish & Donoho, 2017). The noise of a correlation s is
-    smaller by $1 - s^2$, and so is what is taken away.
+    singular values y, in units of that noise, become $\sqrt{(y^2 - \beta - 1)^2 - 4\beta} / y$ above $1 + \sqrt\beta$:
+    the least squared error for such a matrix (Gavish & Donoho, 2017). Below, where none shows by itself, many may
+    together: the part of their sum of squares that is no noise is kept of each (James & Stein, 1961). The noise of a
+    correlation s is smaller by $1 - s^2$, and so is what is taken away.
 
     Examples:
         >>> shrink_correlations(torch.tensor([0.9, 0.01]), 10, 10, 1000.0)
@@ -740,7 +742,10 @@ def shrink_correlations(s: Tensor, features: int, dim: int, rows: Tensor | float
     large, beta = max(features, dim), min(features, dim) / max(features, dim)
     y = s * torch.as_tensor(rows / large).to(s).sqrt()
     inside = ((y.square() - beta - 1).square() - 4 * beta).clamp_min(0)
-    kept = torch.where(y > 1 + math.sqrt(beta), inside.sqrt() / y.clamp_min(1e-30) ** 2, 0.0)  # as a part of s
+    above = y > 1 + math.sqrt(beta)
+    noise = (features - above.sum()) * (dim - above.sum()) / large  # of those that are not above, together
+    below = (1 - noise / (y.square() * ~above).sum().clamp_min(1e-30)).clamp_min(0)
+    kept = torch.where(above, inside.sqrt() / y.clamp_min(1e-30) ** 2, below)  # as a part of s
     top = 1 - torch.finfo(s.dtype).eps ** 0.5
     s = s.clamp_max(top)
     return torch.where(kept > 0, s * (1 - (1 - kept) * (1 - s.square())), 0.0)
