@@ -5,7 +5,8 @@ every 500 rounds), swells (its scale changes) or collapses (a column is noise fo
 by the term: the table has the mean size of the error of ``measure`` on fresh rows, over windows of 50 rounds, in nats.
 
 ``python -m benchmarks.following outliers``: a run of each estimator, and copies of it in which one row of one batch is
-multiplied by 1e3, 1e6, 1e12 or 1e30. The table has how far ``measure`` of 4,000 fresh rows is from the run's, 300 rounds later.
+multiplied by 1e3, 1e6, 1e12 or 1e30. The table has how far ``measure`` of 4,000 fresh rows is from the run's, 300
+rounds later.
 """
 
 import copy

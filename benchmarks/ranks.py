@@ -1,10 +1,10 @@
-"""``python -m benchmarks.ranks``: what a second process gains, ``fit``'s steps of KNIFE on a global batch of 8,192 rows.
+"""``python -m benchmarks.ranks``: what a second process gains, by steps of KNIFE on a global batch of 8,192 rows.
 
 Both are started anew in every round, one after the other, one thread per rank; the throughput of each is its best.
 """
 
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 import torch.distributed as dist
@@ -16,7 +16,7 @@ from infoknife import KNIFE, distributed
 BATCH = 8192  # rows of all ranks
 
 
-def train(rank: int, ranks: int, port: int, steps: int, dim: int, components: int, took: object) -> None:
+def train(rank: int, ranks: int, port: int, steps: int, dim: int, components: int, took: Any) -> None:
     """Take steps on this rank's part of the rows."""
     torch.set_num_threads(1)
     if ranks > 1:
@@ -34,7 +34,7 @@ def train(rank: int, ranks: int, port: int, steps: int, dim: int, components: in
         distributed.average_gradients(knife.parameters(), loss.detach())
         optimizer.step()
     if rank == 0:
-        took.put(time.perf_counter() - begin)  # type: ignore[attr-defined]
+        took.put(time.perf_counter() - begin)
     if ranks > 1:
         dist.barrier()
         dist.destroy_process_group()
@@ -47,13 +47,14 @@ def main(
     components: Annotated[int, typer.Option(help="Kernels.")] = 128,
 ) -> None:
     """Print rows per second of one and two ranks, and their ratio."""
-    context, best = mp.get_context("spawn"), {1: 0.0, 2: 0.0}
+    took = mp.get_context("spawn").SimpleQueue()
+    speeds: list[list[float]] = [[], []]
     for attempt in range(rounds):
-        for ranks in best:
-            took = context.SimpleQueue()
+        for ranks in (1, 2):
             mp.spawn(train, (ranks, 29500 + 2 * attempt + ranks, steps, dim, components, took), nprocs=ranks)
-            best[ranks] = max(best[ranks], steps * BATCH / took.get())
-    typer.echo(f"1 rank: {best[1]:,.0f} rows per second; 2 ranks: {best[2]:,.0f}; {best[2] / best[1]:.2f} times")
+            speeds[ranks - 1].append(steps * BATCH / took.get())
+    one, two = map(max, speeds)
+    typer.echo(f"1 rank: {one:,.0f} rows per second; 2 ranks: {two:,.0f}; {two / one:.2f} times")
 
 
 if __name__ == "__main__":
