@@ -31,8 +31,8 @@ def kept(limit: float, classes: bool, curved: bool, seed: int, steps: int) -> tu
     layers = [nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, DIM)]
     encoder = nn.Sequential(*layers) if curved else nn.Linear(4, DIM)
     head = nn.Sequential(nn.Linear(DIM, 32), nn.Tanh(), nn.Linear(32, out))
-    told = {"y_classes": CLASSES} if classes else {"y_dim": 1}
-    regularizer = Regularizer(mi("knife", DIM, **told), at_most=limit, seed=seed, warn=False)
+    estimator = mi("knife", DIM, y_classes=CLASSES) if classes else mi("knife", DIM, 1)
+    regularizer = Regularizer(estimator, at_most=limit, seed=seed, warn=False)
     optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters()], 3e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
 

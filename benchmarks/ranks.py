@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 import typer
+from torch.multiprocessing.spawn import spawn
 
 from infoknife import KNIFE, distributed
 
@@ -47,11 +47,11 @@ def main(
     components: Annotated[int, typer.Option(help="Kernels.")] = 128,
 ) -> None:
     """Print rows per second of one and two ranks, and their ratio."""
-    took = mp.get_context("spawn").SimpleQueue()
+    took = torch.multiprocessing.get_context("spawn").SimpleQueue()
     speeds: list[list[float]] = [[], []]
     for attempt in range(rounds):
         for ranks in (1, 2):
-            mp.spawn(train, (ranks, 29500 + 2 * attempt + ranks, steps, dim, components, took), nprocs=ranks)
+            spawn(train, (ranks, 29500 + 2 * attempt + ranks, steps, dim, components, took), nprocs=ranks)
             speeds[ranks - 1].append(steps * BATCH / took.get())
     one, two = map(max, speeds)
     typer.echo(f"1 rank: {one:,.0f} rows per second; 2 ranks: {two:,.0f}; {two / one:.2f} times")

@@ -344,7 +344,7 @@ def test_a_condition_that_tells_nothing_takes_nothing_away(dim: int, features: i
         alone = Regression(dim).initialize(x).log_det
         taken.append(abs((Regression(dim, features).initialize(x, phi).log_det - alone).item()))
     assert max(taken) < 0.02
-    assert sum(taken) / len(taken) < 0.1 * features * dim / (2 * rows)  # what least squares takes away
+    assert sum(taken) / len(taken) < 0.2 * features * dim / (2 * rows)  # what least squares takes away
 
 
 def test_many_small_correlations_are_seen_together() -> None:
@@ -403,12 +403,16 @@ def test_shrinkage_against_the_formula() -> None:
 
 @given(st.floats(0, 1), st.integers(1, 50), st.integers(1, 50), st.floats(60, 1e6))
 def test_shrunk_correlations_against_the_formula(s: float, features: int, dim: int, rows: float) -> None:
-    beta, noise = min(features, dim) / max(features, dim), math.sqrt(max(features, dim) / rows)
+    beta, noise = (
+        min(features, dim) / max(features, dim),
+        math.sqrt(max(features, dim) / max(rows - features - dim, 1e-9)),
+    )
     y = s / noise
     shrunk_y = math.sqrt(max((y * y - beta - 1) ** 2 - 4 * beta, 0)) / y if y > 1 + math.sqrt(beta) else 0.0
-    expected = s - (s - shrunk_y * noise) * (1 - s * s) if shrunk_y > 0 else 0.0
+    alone = s - (s - shrunk_y * noise) * (1 - s * s) if shrunk_y > 0 else 0.0
+    together = s - features * dim / rows / s if s > 1e-9 else 0.0  # James & Stein, for the only one that is there
     got = shrink_correlations(torch.tensor([s]).double(), features, dim, rows).item()
-    assert got == pytest.approx(expected, abs=1e-6)
+    assert got == pytest.approx(max(alone, together, 0.0), abs=1e-6)
     assert 0 <= got < 1
 
 

@@ -24,6 +24,7 @@ STALE = 0.05  # maps are solved for again when so many of these rows are new: th
 FAR = 10.0  # standard deviations beyond which an entry is an outlier: no light tail reaches there
 TRIMMED = 0.01  # part of the first rows, on either side, that does not decide where outliers begin
 Z_SCORE = 4.0  # standard errors beyond which a change is not chance: once in 30,000 looks
+EVIDENCE = 10.0  # nats by which fresh rows are likelier after a change: by chance once in 20,000 looks
 ENOUGH = 1024  # rows that show where quantiles are: some twenty between two knots in the middle
 CLOSE = 3e-3  # smallest gap between two knots, as a part of the gaps around them: only ties ever come so close
 
@@ -92,7 +93,7 @@ class Running(nn.Module, ABC):
     """Statistics of columns, in double precision and two memories: of all rows, and of the last ``MEMORY`` or so.
 
     In the memory of all rows each counts alike. In the recent one older rows fade. They are the same until more than
-    ``MEMORY`` rows were seen. ``forget_if`` lets the recent memory take the place of all: the data have moved.
+    ``MEMORY`` rows were seen. ``forget_older`` lets the recent memory take the place of all: the data have moved.
 
     Args:
         columns: How many columns c.
@@ -160,14 +161,18 @@ class Running(nn.Module, ABC):
         return True
 
     def forget_if(self, gain: Tensor, numbers: float) -> Tensor:
-        """Let the recent memory take the place of all if recent rows gain so much by so many numbers; say whether."""
+        """Forget the older rows if recent ones gain so much by so many numbers of their own; say whether."""
         deviation = 2 / (9 * numbers)  # of the cube root of a chi-squared variable (Wilson & Hilferty, 1931)
         enough = numbers * (1 - deviation + Z_SCORE * math.sqrt(deviation)) ** 3
         when = 2 * gain > enough * self.noise[RECENT]
+        self.forget_older(when)
+        return when
+
+    def forget_older(self, when: Tensor) -> None:
+        """Let the recent memory take the place of all, or do not."""
         for name in self.statistics:
             value = getattr(self, name)
             setattr(self, name, torch.where(when, value[RECENT], value))
-        return when
 
     def _count(self, came: int, n: Tensor, outliers: Tensor) -> Tensor:
         """Count n of the rows that came; return the part (2,) of each memory that they are."""
@@ -199,6 +204,7 @@ class Moments(Running):
     Attributes:
         means: In units, (2, c).
         covariances: In units, (2, c, c), or variances (2, c).
+        batch: Rows, mean and covariance of the last rows that came, on all ranks.
 
     Examples:
         >>> moments = Moments(1)
@@ -209,6 +215,8 @@ class Moments(Running):
 
     means: Tensor
     covariances: Tensor
+
+    batch: tuple[Tensor, Tensor, Tensor]
 
     def __init__(self, columns: int, full: bool = True) -> None:
         means = torch.zeros(2, columns, dtype=torch.double)
@@ -247,8 +255,9 @@ class Moments(Running):
             beyond, between = mean[:, None] * mean, gap[:, :, None] * gap[:, None, :]
         else:
             beyond, between = mean.square(), gap.square()
-        weight = step.view(2, *[1] * beyond.dim())
-        own = torch.where(n > 0, squares / n.clamp_min(1) - beyond, self.covariances)
+        weight, own = step.view(2, *[1] * beyond.dim()), squares / n.clamp_min(1) - beyond
+        self.batch = n, centre + mean, own
+        own = torch.where(n > 0, own, self.covariances)
         self.covariances = torch.lerp(self.covariances, own, weight) + weight * (1 - weight) * between
         self.means = self.means + step[:, None] * gap
 
@@ -400,9 +409,7 @@ class Affine(Transform):
     r"""$u = L\,(x - b - B^\top \phi)$ with the features $\phi$ of a condition, from running moments.
 
     The map follows all rows seen, so that it comes to rest while the data stay, and narrow structure is not blurred by
-    the noise of batches. When recent rows would be better off with a map of their own by more than fitting noise
-    explains, where $2 n \Delta$ is larger than a chi-squared variable of k free numbers ever is by chance
-    (``Z_SCORE``), the rows before are forgotten.
+    the noise of batches. When recent rows say that the data have moved, the rows before are forgotten.
     """
 
     moments: Moments
@@ -460,12 +467,17 @@ class Regression(Affine):
     $B$ and the lower-triangular $L$ follow from the running second moments of $(\phi, x)$. Sampling noise in them is
     removed where its size is known: the canonical correlations of x and $\phi$ are shrunk by the rule that is optimal
     for a matrix in white noise (Gavish & Donoho, 2017) of variance one over the effective number of rows, and the
-    correlations of what is left by the oracle-approximating rule (Chen et al., 2010). Where the condition says nothing,
-    $B$ is zero.
+    correlations of what is left by the oracle-approximating rule (Chen et al., 2010).
+
+    The maps of both memories are known. Every batch says, before it is learned from, by how many nats it is likelier
+    under the one of recent rows. Once such evidence adds up, with a sum that never falls below zero (Page, 1954), the
+    data have moved: older rows are forgotten.
 
     Args:
         dim: Number of columns of x.
         features: Number of features of the condition; 0 for whitening alone, $u = L\,(x - \mu)$.
+        blocks: In how many equal parts they come. What one adds to those before it is shrunk by itself, so that a part
+            that adds nothing brings no noise.
 
     Examples:
         >>> phi, noise = torch.randn(2, 5000, 2, generator=torch.Generator().manual_seed(0))
@@ -477,15 +489,20 @@ class Regression(Affine):
 
     slope: Tensor
     factor: Tensor
+    evidence: Tensor
     alone: Tensor
     left: Tensor
 
-    def __init__(self, dim: int, features: int = 0) -> None:
+    def __init__(self, dim: int, features: int = 0, blocks: int = 1) -> None:
         super().__init__(dim)
-        self.features = features
+        self.features, self.blocks = features, blocks
         self.moments = Moments(features + dim)
-        self.register_buffer("slope", torch.zeros(features, dim))
-        self.register_buffer("factor", torch.eye(dim))
+        for prefix in ("", "recent_"):
+            self.register_buffer(prefix + "slope", torch.zeros(features, dim))
+            self.register_buffer(prefix + "factor", torch.eye(dim))
+        self.register_buffer("recent_shift", torch.zeros(dim))
+        self.register_buffer("recent_log_det", torch.zeros(()))
+        self.register_buffer("evidence", torch.zeros((), dtype=torch.double))  # nats, that the data have moved
         self.register_buffer("alone", torch.cat([torch.zeros(1, dim), torch.eye(dim)]))  # b and L without the condition
         self.register_buffer("left", torch.eye(dim))  # factor of the covariance that the condition leaves of x whitened
 
@@ -516,12 +533,19 @@ class Regression(Affine):
 
     @override
     def observe(self, x: Tensor, given: Tensor | None = None) -> None:
-        moments = self.moments
+        moments, known = self.moments, self.moments.seen
         moments.observe(torch.cat([given.to(x.dtype), x], 1) if self.features and given is not None else x)
+        if not moments.seen:
+            return
+        gain = self._loss("") - self._loss("recent_") if known else torch.zeros_like(self.evidence)
+        self.evidence = (self.evidence + gain).clamp_min(0) if known else gain
         if not moments.due():
             return
-        moments.forget_if(self._loss() - self._least_loss(), self.dim * (self.features + 1 + (self.dim + 1) / 2))
-        self._solve()
+        moved = self.evidence > EVIDENCE
+        moments.forget_older(moved)
+        self.evidence = self.evidence * ~moved
+        self._solve("recent_", RECENT)
+        self._solve("", ALL)
 
     def _expected(self, like: Tensor, given: Tensor | None) -> Tensor:
         """What x (N, dim), or its mean (dim,), is expected to be, in the precision of a tensor."""
@@ -530,38 +554,37 @@ class Regression(Affine):
             return shift
         return torch.addmm(shift, given.to(like.dtype), self.slope.to(like.dtype))
 
-    def _solve(self) -> None:
-        """Set the map, in units of the data, and that of x alone."""
+    def _solve(self, prefix: str, memory: int) -> None:
+        """Set the map of a memory, in units of the data, and for that of all rows what x is alone."""
         f, moments = self.features, self.moments
-        S, rows, unit, mean = moments.covariances[ALL], 1 / moments.noise[ALL], moments.unit, moments.mean(ALL)
+        S, rows, unit, mean = moments.covariances[memory], 1 / moments.noise[memory], moments.unit, moments.mean(memory)
         slope, rest = S[:f, f:], S[f:, f:]
-        alone = precision_factor(rest, rows)[0] / unit[f:]
+        whole = rest
         if f:
             of_features, of_x = precision_factor(S[:f, :f], None)[0], precision_factor(rest, None)[0]
-            U, s, Vh = torch.linalg.svd(torch.nan_to_num(of_features @ slope @ of_x.T), full_matrices=False)
-            told = shrink_correlations(s, f, self.dim, rows)[:, None] * Vh @ _inverse(of_x).T  # to x in units
-            slope, rest = of_features.T @ U @ told, rest - told.T @ told
+            cross = torch.nan_to_num(of_features @ slope @ of_x.T)
+            told = torch.cat([_without_noise(part, rows) for part in cross.chunk(self.blocks)]) @ _inverse(of_x).T
+            slope, rest = of_features.T @ told, rest - told.T @ told  # in units
         factor, log_det = precision_factor(rest, rows)
         slope, factor = slope * unit[f:] / unit[:f, None], factor / unit[f:]
         maps = {"shift": mean[f:] - mean[:f] @ slope, "slope": slope, "factor": factor.contiguous()}
-        maps |= {"log_det": log_det - unit[f:].log().sum(), "left": alone @ _inverse(factor)}
-        maps["alone"] = torch.cat([mean[None, f:], alone])
+        maps["log_det"] = log_det - unit[f:].log().sum()
+        if memory == ALL:
+            alone = precision_factor(whole, rows)[0] / unit[f:]
+            maps |= {"left": alone @ _inverse(factor), "alone": torch.cat([mean[None, f:], alone])}
         for name, value in maps.items():
-            setattr(self, name, value.to(getattr(self, name)))
+            setattr(self, prefix + name, value.to(getattr(self, prefix + name)))
 
-    def _loss(self) -> Tensor:
-        """Mean of minus the log-density of the recent rows, u standard normal, less its constant."""
-        moments, factor = self.moments, self.factor.double()
-        back = factor @ torch.cat([-self.slope.double().T, torch.eye(self.dim).to(factor)], 1)  # d (f + d)
-        off, scaled = back @ moments.mean(RECENT) - factor @ self.shift.double(), back * moments.unit
-        spread = (scaled @ moments.covariances[RECENT] * scaled).sum()
-        return 0.5 * (spread + off.square().sum()) - self.log_det.double()
-
-    def _least_loss(self) -> Tensor:
-        """The same for the map that makes it smallest."""
-        f, S = self.features, self.moments.covariances[RECENT]
-        log_det = precision_factor(S, None)[1] - (precision_factor(S[:f, :f], None)[1] if f else 0.0)
-        return 0.5 * self.dim - log_det + self.moments.unit[f:].log().sum()
+    def _loss(self, prefix: str) -> Tensor:
+        """Minus the log-density of the last batch by a map, u standard normal, less its constant."""
+        shift, slope, factor, log_det = (
+            getattr(self, prefix + name).double() for name in ("shift", "slope", "factor", "log_det")
+        )
+        n, mean, covariance = self.moments.batch
+        back = factor @ torch.cat([-slope.T, torch.eye(self.dim).to(factor)], 1)  # d (f + d)
+        off, scaled = back @ (self.moments.origin + self.moments.unit * mean) - factor @ shift, back * self.moments.unit
+        spread = (scaled @ covariance * scaled).sum()
+        return n * (0.5 * (spread + off.square().sum()) - log_det)
 
 
 @final
@@ -731,24 +754,29 @@ def shrink_correlations(s: Tensor, features: int, dim: int, rows: Tensor | float
 
     The whitened cross-moments are a matrix of features x dim with noise of variance 1 / rows in every entry. Its
     singular values y, in units of that noise, become $\sqrt{(y^2 - \beta - 1)^2 - 4\beta} / y$ above $1 + \sqrt\beta$:
-    the least squared error for such a matrix (Gavish & Donoho, 2017). Below, where none shows by itself, many may
-    together: the part of their sum of squares that is no noise is kept of each (James & Stein, 1961). The noise of a
-    correlation s is smaller by $1 - s^2$, and so is what is taken away.
+    the least squared error for such a matrix (Gavish & Donoho, 2017). The noise of a correlation s is smaller by
+    $1 - s^2$, and so is what is taken away. Below, where none shows by itself, many may together: the part of their
+    sum of squares that is no noise is kept of each (James & Stein, 1961).
 
     Examples:
         >>> shrink_correlations(torch.tensor([0.9, 0.01]), 10, 10, 1000.0)
         tensor([0.8957, 0.0000])
     """
     large, beta = max(features, dim), min(features, dim) / max(features, dim)
-    y = s * torch.as_tensor(rows / large).to(s).sqrt()
-    inside = ((y.square() - beta - 1).square() - 4 * beta).clamp_min(0)
+    rows, s = torch.as_tensor(rows).to(s), s.clamp_max(1 - torch.finfo(s.dtype).eps ** 0.5)
+    y = s * ((rows - features - dim).clamp_min(0) / large).sqrt()  # as many numbers went into the whitening
     above = y > 1 + math.sqrt(beta)
-    noise = (features - above.sum()) * (dim - above.sum()) / large  # of those that are not above, together
-    below = (1 - noise / (y.square() * ~above).sum().clamp_min(1e-30)).clamp_min(0)
-    kept = torch.where(above, inside.sqrt() / y.clamp_min(1e-30) ** 2, below)  # as a part of s
-    top = 1 - torch.finfo(s.dtype).eps ** 0.5
-    s = s.clamp_max(top)
-    return torch.where(kept > 0, s * (1 - (1 - kept) * (1 - s.square())), 0.0)
+    inside = ((y.square() - beta - 1).square() - 4 * beta).clamp_min(0)
+    alone = torch.where(above, 1 - (1 - inside.sqrt() / y.clamp_min(1e-30) ** 2) * (1 - s.square()), 0.0)
+    energy = torch.where(above, s.square(), 0.0) + (s.square() * ~above).sum()  # of those below, and each above
+    noise = (features - above.sum() + above) * (dim - above.sum() + above) / rows
+    return s * alone.maximum(1 - noise / energy.clamp_min(1e-30))
+
+
+def _without_noise(cross: Tensor, rows: Tensor | float) -> Tensor:
+    """Whitened cross-moments (f, d) of so many rows, with their singular values shrunk."""
+    U, s, Vh = torch.linalg.svd(cross, full_matrices=False)
+    return U * shrink_correlations(s, len(cross), cross.shape[1], rows) @ Vh
 
 
 def pull_in(x: Tensor) -> tuple[Tensor, Tensor]:

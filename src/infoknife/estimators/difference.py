@@ -96,7 +96,7 @@ class OneNetwork(EntropyPair):
     def __init__(self, dim: int, given_dim: int, ranks: bool, *, components: int = 16, hidden: int = 64) -> None:
         super().__init__(dim, ranks)
         self.features = Features(given_dim)
-        self.regression = Regression(dim, self.features.out)
+        self.regression = Regression(dim, self.features.out, self.features.out // given_dim)
         self.columns = ColumnKernels(dim, components, self.features.out + 1, hidden, sets=2)
         self.turn = nn.Parameter(torch.zeros(dim, dim))
 

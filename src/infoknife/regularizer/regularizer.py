@@ -19,6 +19,7 @@ from infoknife.coordinates import pull_in
 from infoknife.densities import Density
 from infoknife.densities.base import full_precision, generator_of
 from infoknife.estimators import MutualInformation
+from infoknife.estimators.encoder import GaussianEncoder
 from infoknife.inputs import check_count, check_number, finite_rows, one_of, trusted
 from infoknife.randomness import borrowed
 from infoknife.regularizer.health import BELOW, DIVERGING, Health, RegularizerWarning
@@ -45,9 +46,10 @@ class Regularizer(nn.Module):
     ``step(z, s)`` trains the estimator alone, on detached rows: its coordinates follow them (``observe``), then its
     parameters take a few steps. ``regularizer(z, s)`` is the term $\lambda\,\hat I(Z; S)$, or $\lambda\,\hat h(Z)$, in
     nats: its gradient reaches z and s alone. Either may come first, and ``retain_graph`` is never needed. Pass both the
-    same batch, or ``step`` a batch of its own (the set $\mathcal E$ of Algorithm 1). A term that comes after ``step``
-    on the same rows is a little too large: by what one round of steps gains, the attribute ``gains``. The running
-    ``estimate`` is always of rows not yet learned from.
+    same batch, or ``step`` a batch of its own (the set $\mathcal E$ of Algorithm 1). The term is by the estimator as it
+    was before the last ``step``, so that no row is measured by what was learned from it: a network would fit the noise.
+    The running ``estimate`` is likewise of rows not yet learned from. No information depends on where a column of z is
+    or on its scale, so the gradient of the term leaves them alone.
 
     Every few rounds the estimator learns from half of the batch for ``inner_steps``, twice as many, and so on up to
     twice the present number. The largest is taken that makes the other half likelier by 0.0025 nats in a running mean.
@@ -121,6 +123,7 @@ class Regularizer(nn.Module):
         self._failed: Tensor | int = 0  # steps of this round
         self._late = 0  # rows without a finite gradient since the last step
         self._counts = [0]  # rows of each rank
+        self._before: list[Estimator] = []  # the estimator as it was before the last step, not one of the modules
         self._warned: dict[str, int] = {}  # the round of the last warning of a kind
         self.register_load_state_dict_pre_hook(_take_dtype)  # type: ignore[no-untyped-call]
 
@@ -142,7 +145,8 @@ class Regularizer(nn.Module):
         if self.training and not self.estimator.initialized:
             self.initialize(*rows)
         with self._isolated(), trusted():
-            still, guards = frozen(self.estimator), [pull_in(self._guarded(row))[0] for row in rows]
+            (still,) = self._before or [frozen(self.estimator)]
+            guards = [pull_in(self._guarded(row))[0] for row in rows]
             hides = self.penalty and isinstance(still, MutualInformation)
             value: Tensor = still.penalty(*guards) if hides else still(*guards)  # type: ignore[operator]
         if not math.isfinite(value.item()):
@@ -182,6 +186,7 @@ class Regularizer(nn.Module):
         with self._isolated():
             self.estimator.initialize(*(pull_in(row.detach())[0] for row in rows))
         self._forget()
+        self._before = []
         if self.optimizer is not None:
             self.optimizer.state.clear()
         return self
@@ -204,6 +209,7 @@ class Regularizer(nn.Module):
             "recorded": {name: getattr(self, name) for name in (*RECORDED, "gains")},
             "limit": None if self.limit is None else self.limit.state(),
             "random": self._random,
+            "before": [before.state_dict() for before in self._before],
         }
         buffer = io.BytesIO()
         torch.save(state, buffer)
@@ -219,6 +225,17 @@ class Regularizer(nn.Module):
         for name, value in state["recorded"].items():
             setattr(self, name, value)
         self._random = state["random"].cpu()
+        self._before = [frozen(self.estimator) for _ in state["before"]]
+        for twin, before in zip(self._before, state["before"], strict=True):
+            for path, part in twin.named_modules():
+                for own in (part._parameters, part._buffers):
+                    own.update(
+                        {
+                            k: before[n].to(v)
+                            for k, v in own.items()
+                            if v is not None and (n := f"{path}.{k}".lstrip(".")) in before
+                        }
+                    )
         if self.limit is not None and state["limit"] is not None:
             vars(self.limit).update(state["limit"])
 
@@ -233,11 +250,14 @@ class Regularizer(nn.Module):
         loss, rows = None, self._rows(z, s, count=True)
         if rows is not None:
             rows, outside = zip(*(pull_in(row.detach()) for row in rows), strict=True)
-            if not self.estimator.initialized:
-                self.initialize(*rows)
+            known = self.estimator.initialized
+            if not known:
+                self.initialize(*rows)  # which observes them
+            self._before = [frozen(self.estimator)]
             with self._isolated(), trusted():
                 self._measure_fresh(rows)
-                self.estimator.observe(*rows)
+                if known:
+                    self.estimator.observe(*rows)
                 loss = learn(rows)
             far = torch.stack(outside).any(0).sum()
             failed, here = torch.stack([far * 0 + self._failed, far]).tolist()
@@ -317,8 +337,9 @@ class Regularizer(nn.Module):
                 self.skipped_rows += int(bad.sum())
             return gradient.masked_fill(bad.reshape(-1, *[1] * (gradient.ndim - 1)), 0.0)
 
-        rows = rows.view_as(rows)
-        rows.register_hook(finite)
+        scaled = isinstance(self.estimator, MutualInformation) and not isinstance(self.estimator, GaussianEncoder)
+        rows = _without_scale(rows) if scaled else rows.view_as(rows)
+        rows.register_hook(finite)  # before the other hook, as gradients come from behind
         return rows
 
     def _rows(self, z: Any, s: Any, count: bool = False) -> Rows | None:
@@ -389,6 +410,29 @@ def frozen(module: Module) -> Module:
     twin._buffers = dict(module._buffers)
     twin._modules = {name: None if child is None else frozen(child) for name, child in module._modules.items()}
     return twin
+
+
+def _without_scale(rows: Tensor) -> Tensor:
+    """The same rows (N, d), whose gradient moves and scales no column: no information depends on that.
+
+    An estimator that is behind would reward it, and a network whose codes shrink turns faster with every step.
+    """
+    x = rows.detach().reshape(len(rows), -1).to(torch.promote_types(rows.dtype, torch.float))
+    n, total = distributed.sums(len(x), x.sum(0), device=x.device)
+    away = x - (total / n).to(x)
+    (square,) = distributed.sums(away.square().sum(0), device=x.device)
+
+    def project(gradient: Tensor | None) -> Tensor | None:
+        if gradient is None:
+            return None
+        g = gradient.reshape(len(x), -1).to(x.dtype)
+        mean, slope = distributed.sums(g.sum(0), (g * away).sum(0), device=x.device)
+        slope = torch.where(square > 0, slope / square, 0.0)
+        return (g - (mean / n).to(g) - away * slope.to(g)).view_as(gradient).to(gradient)
+
+    rows = rows.view_as(rows)
+    rows.register_hook(project)
+    return rows
 
 
 def _loss(estimator: Estimator, rows: Rows) -> Tensor:
