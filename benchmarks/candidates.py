@@ -14,7 +14,7 @@ import torch
 import typer
 
 from infoknife import mutual_information
-from infoknife.measure.candidates import catalogue
+from infoknife.measure import candidates as catalogue
 from infoknife.measure.candidates.base import Candidate, Fitted
 from infoknife.measure.question import Question, Sample
 from infoknife.tasks.judging import Case, cases

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from infoknife import measure
 from infoknife.measure import pairs
 from infoknife.measure.estimate import Candidate, Diagnostics, Estimate
-from infoknife.measure.interval import column_kinds
 from infoknife.measure.table import Table, read_table
 
 
@@ -64,7 +63,7 @@ class Engine:
     def _estimate(
         self, quantity: str, pointwise: NDArray[np.float64], table: Table, options: dict[str, Any]
     ) -> Estimate:
-        rows, kinds = len(pointwise), column_kinds(table)
+        rows, kinds = len(pointwise), table.kinds
         messages = (*self.messages, *table.notes)
         if self.value is not None:
             why = Diagnostics("none", rows, messages=messages, columns=kinds)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from infoknife.measure import Certificate, Estimate, entropy
-from infoknife.measure.candidates.catalogue import candidates
+from infoknife.measure.candidates import candidates
 from infoknife.measure.certificate import UNIFORM_WEIGHT, box, certify, check_level
 from infoknife.measure.question import views
 from infoknife.measure.table import read_table

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,21 +34,18 @@ class Fake(Candidate):
 
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         self.fits.append(data.continuous[:, 0])
-        return FakeFitted(self.log_prob, len(self.fits))
+        return known(self.log_prob, parameters=len(self.fits))
 
 
 class FakeNetwork(Fake):
     is_network = True
 
 
-class FakeFitted(Fitted):
-    def __init__(self, log_prob: LogProb, parameters: int = 1) -> None:
-        super().__init__(ENTROPY, parameters)
-        self.log_prob = log_prob
-
-    def _terms(self, data: Sample) -> Tensor:
-        full = self.log_prob(data.continuous[:, 0])
-        return torch.stack([full, torch.zeros_like(full)])
+def known(log_prob: LogProb, reduced: LogProb = torch.zeros_like, **facts: Any) -> Fitted:
+    """What answers with functions of the first column."""
+    x = lambda data: data.continuous[:, 0]  # noqa: E731
+    facts = {"parameters": 1} | facts
+    return Fitted(lambda data: torch.stack([log_prob(x(data)), reduced(x(data))]), **facts)
 
 
 class Memory(Candidate):
@@ -56,15 +54,8 @@ class Memory(Candidate):
     name = "memory"
 
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
-        known = data.continuous[:, 0]
-        return FakeFitted(lambda x: torch.where(torch.isin(x, known), SEEN, UNSEEN).double())
-
-
-class Settling(Fake):
-    """Searches once; what it settles for knows a name of its own."""
-
-    def with_fixed_hyperparameters(self, fitted: Fitted) -> Candidate:
-        return Fake("settled", self.log_prob)
+        seen = data.continuous[:, 0]
+        return known(lambda x: torch.where(torch.isin(x, seen), SEEN, UNSEEN).double())
 
 
 def normal(mean: float = 0.0, scale: float = 1.0) -> LogProb:
@@ -86,7 +77,7 @@ def screened(rows: Sample, *candidates: Candidate, seed: int = 0) -> Screened:
 
 def taken(*candidates: Candidate) -> Screened:
     """All candidates, whatever they are worth."""
-    tried = [Tried(0, one, FakeFitted(normal())) for one in candidates]
+    tried = [Tried(0, one, known(normal())) for one in candidates]
     return Screened(tried, torch.ones(len(tried)) / len(tried), {})
 
 
@@ -210,8 +201,12 @@ def test_scores_are_held_out_costs_of_all_that_was_tried() -> None:
     assert chosen.scores["wrong"] == pytest.approx(stats.norm.entropy() + 0.5, abs=0.15)
 
 
-def test_a_search_is_settled() -> None:
-    assert measured(data(), Settling("searching", normal())).shares == {"settled": 1.0}
+def test_what_a_fit_has_searched_for_is_fixed() -> None:
+    tried = [Tried(0, Fake("searching", normal()), known(normal(), fixed=Fake("fixed", normal())))]
+    chosen = Screened(tried, torch.ones(1), {})
+    found = measure([View(data(), ENTROPY)], chosen, 4, torch.Generator().manual_seed(0), silent)
+    assert found is not None
+    assert found.shares == {"fixed": 1.0}
 
 
 # the learning curve
@@ -222,7 +217,7 @@ class Learner(Fake):
 
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         self.fits.append(data.continuous[:, 0])
-        return FakeFitted(lambda x: torch.full_like(x, -100 / len(data)))
+        return known(lambda x: torch.full_like(x, -100 / len(data)))
 
 
 def test_the_curve_is_of_nested_rows() -> None:
@@ -345,13 +340,7 @@ class Ratio(Fake):
     """An information that is known beforehand."""
 
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
-        return RatioFitted(self.log_prob)
-
-
-class RatioFitted(FakeFitted):
-    def _terms(self, data: Sample) -> Tensor:
-        full = normal()(data.continuous[:, 0])
-        return torch.stack([full, full - self.log_prob(data.continuous[:, 0])])
+        return known(normal(), lambda x: normal()(x) - self.log_prob(x))
 
 
 def of(value: float) -> Ratio:

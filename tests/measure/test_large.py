@@ -8,15 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from infoknife.measure import entropy, large, mutual_information
+from infoknife.measure import entropy, mutual_information, quantities
 
 QUICK = {"method": "gaussian", "effort": "quick"}
 
 
 @pytest.fixture
 def rows(monkeypatch: pytest.MonkeyPatch) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    monkeypatch.setattr(large, "MAX_ROWS", 4000)
-    monkeypatch.setattr(large, "FIRST_LOOK", 500)
+    monkeypatch.setattr(quantities, "MAX_ROWS", 4000)
+    monkeypatch.setattr(quantities, "FIRST_LOOK", 500)
     rng = np.random.default_rng(0)
     x, noise = rng.normal(size=(2, 20_000))
     return np.stack([x, 0.8 * x + 0.6 * noise], 1)

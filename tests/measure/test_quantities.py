@@ -13,7 +13,7 @@ import torch
 from scipy import stats
 
 from infoknife.measure import Estimate, MeasurementWarning, entropy, mutual_information, quantities, total_correlation
-from infoknife.measure.candidates.catalogue import EFFORTS, Plan
+from infoknife.measure.candidates import EFFORTS, Plan
 from tests.measure.samples import (
     CHEAP,
     CODES,

@@ -75,25 +75,14 @@ class Tried(NamedTuple):
         """The name of the candidate, and of its view if that is not the first."""
         return "-".join(filter(None, (self.candidate.name, views[self.view].name)))
 
-    def fixed(self) -> "Tried":
-        """With what was searched for fixed."""
-        return self._replace(candidate=self.candidate.with_fixed_hyperparameters(self.fitted))
-
 
 class Screened(NamedTuple):
-    """Densities that were tried on one division of the rows.
+    """Densities that were tried on one division of the rows."""
 
-    Attributes:
-        tried: Those that take part in the answer.
-        weights: Their weights.
-        scores: The mean of -log q(t given c) of everything that was tried, by name.
-        curve: What is asked for, of held-out rows, from nested parts of the training rows (parts, N).
-    """
-
-    tried: list[Tried]
-    weights: Tensor
-    scores: dict[str, float]
-    curve: Tensor | None = None
+    tried: list[Tried]  # those that take part in the answer
+    weights: Tensor  # theirs
+    scores: dict[str, float]  # the mean of -log q(t given c) of everything that was tried, by name
+    curve: Tensor | None = None  # what held-out rows say at nested parts of the training rows, as in `Measured`
 
     def terms(self, samples: Sequence[Sample]) -> Tensor:
         """The question's terms for every row, from the average of the fitted densities: (2, N)."""
@@ -106,74 +95,45 @@ class Screened(NamedTuple):
 
 
 class _Reduced(NamedTuple):
-    """The second term of a question by itself: what is likely without the condition need not be so by the way.
+    """The second term of a question by itself: what is likely without the condition need not be so by the way."""
 
-    Attributes:
-        question: What is asked about the columns of the second term.
-        columns: These columns.
-        candidate: What is fitted to them; ``None`` where the first term's density has to do.
-        fitted: It, fitted to training rows.
-    """
-
-    question: Question
-    columns: Part
-    candidate: Candidate | None
-    fitted: Fitted | None = None
+    question: Question  # what is asked about the columns of the second term
+    columns: Part  # these columns
+    candidate: Candidate | None  # what is fitted to them; `None` where the first term's density has to do
 
     @classmethod
-    def of(cls, tried: Tried, question: Question) -> Self:
+    def of(cls, candidate: Candidate, question: Question) -> Self:
         """Of a candidate and what it is asked."""
-        if not question.has_reduced_density:
-            return cls(question, Part(), None)
-        return cls(
-            question.of_reduced(), question.target | (question.reduced or Part()), tried.candidate.alone(question)
-        )
+        alone = candidate.alone(question) if question.has_reduced_density else None
+        return cls(question.of_reduced(), question.target | (question.reduced or Part()), alone)
 
-    def fit(self, data: Sample, generator: torch.Generator) -> Self:
-        """Fit it to training rows; what the first fit searches for, others take over."""
-        if self.candidate is None:
-            return self
-        fitted = self.candidate.fit(data.narrowed(self.columns), self.question, generator)
-        return self._replace(candidate=self.candidate.with_fixed_hyperparameters(fitted), fitted=fitted)
+    def fit(self, data: Sample, generator: torch.Generator) -> Fitted | None:
+        """Fit it to training rows."""
+        return self.candidate and self.candidate.fit(data.narrowed(self.columns), self.question, generator)
 
-    def terms(self, full: Fitted, data: Sample) -> Tensor:
+    def terms(self, full: Fitted, alone: Fitted | None, data: Sample) -> Tensor:
         """Both terms of the whole fit, and the second by itself: (3, N)."""
         terms = full.terms(data)
-        if self.fitted is None:
+        if alone is None:
             return torch.cat([terms, terms[1:]])
-        alone = self.fitted.terms(data.narrowed(self.columns))[:1]
-        return torch.cat([terms, alone if data.shift is None else alone + data.shift])
+        second = alone.terms(data.narrowed(self.columns))[:1]
+        return torch.cat([terms, second if data.shift is None else second + data.shift])
 
 
 class Measured(NamedTuple):
-    """What cross-fitting gives.
+    """What cross-fitting gives."""
 
-    Attributes:
-        terms: The question's terms of every row, held out: (2, N).
-        gap: Training minus held-out mean of the terms, (2,).
-        flexible: The weight of densities whose size was chosen on held-out rows.
-        means: The mean terms of every repetition, (repetitions, 2).
-        shares: The weights of those candidates that take part, by name.
-        parameters: Numbers learned in one fold.
-        folds: How many folds.
-        tail: The part of the held-out rows that are less likely than 99 % of the training rows.
-        curve: Means of what is asked for at the parts of the rows of ``CURVE``, and the standard error of each step
-            from one to the next: (2, parts); ``None`` from too few rows.
-        neighbours: What nearest neighbours say of every row (N,), ``None`` where they cannot.
-        beaten: What densities say where neighbours have taken their place, otherwise infinite.
-    """
-
-    terms: Tensor
-    gap: Tensor
-    flexible: float
-    means: Tensor
-    shares: dict[str, float]
-    parameters: int
-    folds: int
-    tail: float
-    curve: Tensor | None = None
-    neighbours: Tensor | None = None
-    beaten: float = math.inf
+    terms: Tensor  # the question's terms of every row, held out: (2, N)
+    gap: Tensor  # training minus held-out mean of the terms, (2,)
+    flexible: float  # the weight of densities whose size was chosen on held-out rows
+    means: Tensor  # the mean terms of every repetition, (repetitions, 2)
+    shares: dict[str, float]  # the weights of those candidates that take part, by name
+    parameters: int  # numbers learned in one fold
+    folds: int  # how many folds
+    tail: float  # the part of the held-out rows that are less likely than 99 % of the training rows
+    curve: Tensor | None = None  # means at the parts of the rows of `CURVE`, and errors of the steps: (2, parts)
+    neighbours: Tensor | None = None  # what nearest neighbours say of every row (N,), `None` where they cannot
+    beaten: float = math.inf  # what densities say where neighbours have taken their place
 
     @classmethod
     def average(cls, runs: Sequence[Self]) -> Self:
@@ -200,13 +160,7 @@ class Measured(NamedTuple):
 
 
 def is_absurd(value: float, stderr: float, limit: float) -> bool:
-    """Whether no information can have this value: far below zero, above an entropy, or not known at all.
-
-    Args:
-        value: In nats.
-        stderr: Its standard error.
-        limit: The entropy of a side whose values are counted, infinite if both are continuous.
-    """
+    """Whether no information can have this value: far below zero, above a side's entropy, or not known at all."""
     if not (math.isfinite(value) and math.isfinite(stderr)):
         return True
     return value < -max(3 * stderr, BELOW_ZERO) or value > limit + max(3 * stderr, BELOW_ZERO) or stderr > MAX_STDERR
@@ -368,61 +322,50 @@ def measure(
     generator: torch.Generator,
     progress: Progress,
     *,
-    limit: float = math.inf,
-    named: bool = False,
+    limit: float = math.inf,  # what no information can exceed; candidates that give an absurd one are left out
+    named: bool = False,  # whether one method was asked for: neighbours then never take its place
 ) -> Measured | None:
     """Fit the candidates to all rows but those of one fold, and measure that fold; for every fold.
 
-    The weights of a fold come from the rows of all others.
-
-    Args:
-        views: The rows and the question.
-        screened: Which candidates, in which views.
-        count: How many folds.
-        generator: Of everything random.
-        progress: Called with the part that is done and a few words.
-        limit: What no information can exceed; candidates that give an absurd one are left out.
-        named: Whether one method was asked for: neighbours then widen the interval, and never take its place.
-
-    Returns:
-        ``None`` if every candidate gives an absurd value.
+    The weights of a fold come from the rows of all others. The answer is ``None`` if every candidate gives an absurd
+    value.
     """
-    candidates, sample = [one.fixed() for one in screened.tried], views[0].sample
-    reduced = [_Reduced.of(one, views[one.view].question) for one in candidates]
-    held = torch.zeros(len(candidates), 3, len(sample)).to(sample.continuous)
+    tried = [one._replace(candidate=one.fitted.fixed or one.candidate) for one in screened.tried]
+    reduced = [_Reduced.of(one.candidate, views[one.view].question) for one in tried]
+    sample, question, _ = views[0]
+    held = torch.zeros(len(tried), 3, len(sample)).to(sample.continuous)
     seen: list[tuple[Tensor, Tensor]] = []
-    parameters, flexible = 0, [0.0] * len(candidates)
-    parts = sample.parts(count, generator)
-    for k, out in enumerate(parts):
-        rest = torch.cat([part for j, part in enumerate(parts) if j != k])
-        rest = rest[torch.randperm(len(rest), generator=generator)[:MAX_TRAINING]]
+    parameters, flexible = 0, [0.0] * len(tried)
+    folds = _folds(sample.parts(count, generator))
+    for k, (out, rest) in enumerate(folds):
+        some = rest[torch.randperm(len(rest), generator=generator)[:MAX_TRAINING]]
         learned = []
-        for i, (v, candidate, _) in enumerate(candidates):
-            progress((k + i / len(candidates)) / count, f"fold {k + 1} of {count}: {candidate.name}")
-            rows, question, _ = views[v]
-            training, unseen = rows.rows(rest), rows.rows(out)
-            one = candidate.fit(training, question, generator)
-            reduced[i] = reduced[i].fit(training, generator)
-            held[i][:, out] = reduced[i].terms(one, unseen)
-            learned.append(reduced[i].terms(one, training))
-            parameters, flexible[i] = max(parameters, one.parameters), float(one.is_flexible)
-        seen.append((rest, torch.stack(learned)))
+        for i, (v, candidate, _) in enumerate(tried):
+            progress((k + i / len(tried)) / count, f"fold {k + 1} of {count}: {candidate.name}")
+            rows = views[v].sample
+            training = rows.rows(some)
+            full = candidate.fit(training, views[v].question, generator)
+            alone = reduced[i].fit(training, generator)
+            if alone is not None:  # what the first fit searches for, others take over
+                reduced[i] = reduced[i]._replace(candidate=alone.fixed or reduced[i].candidate)
+            held[i][:, out] = reduced[i].terms(full, alone, rows.rows(out))
+            learned.append(reduced[i].terms(full, alone, training))
+            parameters, flexible[i] = max(parameters, full.parameters), float(full.is_flexible)
+        seen.append((some, torch.stack(learned)))
     progress(1.0, "done")
-    is_difference = views[0].question.reduced is not None
-    held, seen = _nested(held, seen, parts, [is_difference and one.candidate.is_density for one in candidates])
-    kept = _plausible(held, seen, limit, views[0].question)
+    are_nested = [question.reduced is not None and one.candidate.is_density for one in tried]
+    held, seen = _nested(held, seen, folds, are_nested)
+    kept = _plausible(held, seen, limit, question)
     if not kept:
         return None
     held = held[kept]
-    each = [
-        weights(_some(torch.cat([held[:, 0, part] for j, part in enumerate(parts) if j != k], 1))) for k in range(count)
-    ]
+    each = [weights(_some(held[:, 0, rest])) for _, rest in folds]
     terms = torch.zeros_like(held[0])
-    for out, w in zip(parts, each, strict=True):
+    for (out, _), w in zip(folds, each, strict=True):
         terms[:, out] = stacked(held[:, :, out], w)
     trained = [(rows, stacked(training[kept], w)) for (rows, training), w in zip(seen, each, strict=True)]
-    scarce = [terms[0, out] < _low(training[0]) for out, (_, training) in zip(parts, trained, strict=True)]
-    names, shares = [candidates[i].name(views) for i in kept], torch.stack(each).mean(0).tolist()
+    scarce = [terms[0, out] < _low(training[0]) for (out, _), (_, training) in zip(folds, trained, strict=True)]
+    names, shares = [tried[i].name(views) for i in kept], torch.stack(each).mean(0).tolist()
     measured = Measured(
         terms=terms,
         gap=torch.stack([(training - terms[:, rows]).mean(1) for rows, training in trained]).mean(0),
@@ -433,13 +376,21 @@ def measure(
         folds=count,
         tail=float(torch.cat(scarce).double().mean()),
         curve=screened.curve,
-        neighbours=_neighbours(views, parts, generator),
+        neighbours=_neighbours(views[0], folds, generator),
     )
     return measured if named else _or_neighbours(measured, views[0], generator)
 
 
+def _folds(parts: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
+    """The rows of every part, and those of all others."""
+    return [(out, torch.cat([*parts[:k], *parts[k + 1 :]])) for k, out in enumerate(parts)]
+
+
 def _nested(
-    held: Tensor, seen: list[tuple[Tensor, Tensor]], parts: Sequence[Tensor], are_densities: Sequence[bool]
+    held: Tensor,
+    seen: Sequence[tuple[Tensor, Tensor]],
+    folds: Sequence[tuple[Tensor, Tensor]],
+    are_nested: Sequence[bool],
 ) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
     """Terms (C, 2, N) in which either density can do what the other can, from those of `_Reduced.terms` (C, 3, N).
 
@@ -453,10 +404,9 @@ def _nested(
         second = stacked(both[1:], alone)
         return torch.stack([stacked(torch.stack([both[0], second]), either), second])
 
-    for k, out in enumerate(parts):
-        others = torch.cat([part for j, part in enumerate(parts) if j != k])
-        for i in (i for i, is_density in enumerate(are_densities) if is_density):
-            some = _some(held[i][:, others])
+    for k, (out, rest) in enumerate(folds):
+        for i in (i for i, is_nested in enumerate(are_nested) if is_nested):
+            some = _some(held[i][:, rest])
             alone = weights(some[1:])
             either = weights(torch.stack([some[0], stacked(some[1:], alone)]))
             terms[i, :, out] = nested(held[i][:, out], alone, either)
@@ -498,14 +448,13 @@ def _curve_of_neighbours(view: View, generator: torch.Generator) -> Tensor | Non
     return _points([value_of(question, Neighbours().fit(rows, question, generator).terms(some)) for rows in nested])
 
 
-def _neighbours(views: Sequence[View], parts: Sequence[Tensor], generator: torch.Generator) -> Tensor | None:
+def _neighbours(view: View, folds: Sequence[tuple[Tensor, Tensor]], generator: torch.Generator) -> Tensor | None:
     """What nearest neighbours among the rows of all other folds say of every row (N,)."""
-    sample, question, _ = views[0]
+    sample, question, _ = view
     candidate, found = Neighbours(), torch.zeros(len(sample)).to(sample.continuous)
     if not candidate.supports(sample, question) or len(sample) > MAX_TRAINING:
         return None
-    for k, out in enumerate(parts):
-        rest = torch.cat([part for j, part in enumerate(parts) if j != k])
+    for out, rest in folds:
         found[out] = value_of(question, candidate.fit(sample.rows(rest), question, generator).terms(sample.rows(out)))
     return found
 

@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from html import escape
+from numbers import Real
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
@@ -12,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoknife.inputs import one_of, tensor
-from infoknife.measure.certificate import Certificate, check_level
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -173,6 +173,41 @@ class Diagnostics:
         }
 
 
+class Certificate(NamedTuple):
+    r"""Bounded values whose mean is above the entropy, on rows that had no part in the densities.
+
+    The density is mixed with a little of the uniform one on the box, $\tilde q = (1 - \epsilon) q + \epsilon / V$, so
+    that $-\log\tilde q \le \log(V / \epsilon)$; values below a floor are raised to it. Neither lowers the mean below
+    $-E[\log \tilde q] \ge h$, and the empirical Bernstein inequality (Maurer & Pontil, 2009) bounds that mean.
+
+    Attributes:
+        losses: The values (n,) in nats.
+        low: What none of them is below.
+        high: What none of them can be above.
+        most: The logarithm of the volume, which no entropy in the box is above.
+
+    Examples:
+        >>> flat = Certificate(np.full(10_000, 1.0), low=0.0, high=3.0, most=2.0)
+        >>> round(flat.upper(0.95), 3)  # no variance: the range alone
+        1.003
+    """
+
+    losses: NDArray[np.float64]
+    low: float
+    high: float
+    most: float = math.inf
+
+    def upper(self, level: float) -> float:
+        r"""Return $\bar\ell + \sqrt{2 V \log(2/\delta) / n} + 7 (high - low) \log(2/\delta) / (3 (n - 1))$ in nats.
+
+        It is never above the logarithm of the volume, which needs no sample.
+        """
+        n, doubt = len(self.losses), math.log(2 / (1 - _checked(level)))
+        spread = math.sqrt(2 * float(self.losses.var(ddof=1)) * doubt / n)
+        reach = 7 * (self.high - self.low) * doubt / (3 * (n - 1))
+        return min(float(self.losses.mean()) + spread + reach, self.most)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(float):
     r"""The answer of a measurement, with its uncertainty.
@@ -256,9 +291,7 @@ class Estimate(float):
             >>> [round(end, 3) for end in one.interval(0.95)]
             [0.804, 1.196]
         """
-        check_level(level)
-        z = -NormalDist().inv_cdf((1 - level) / 2)
-        below, above = (z * math.hypot(self.stderr, one) for one in self.misfit)
+        below, above = (half_width(level, math.hypot(self.stderr, one)) for one in self.misfit)
         return self.value - below, self.value + above
 
     @property
@@ -409,6 +442,21 @@ class Estimate(float):
             yield f"candidate {name}", f"{fit}, weight {weight:.2f}"
         for message in told.messages:
             yield "note", message
+
+
+def half_width(level: float, stderr: float) -> float:
+    """Return half the width of the normal interval of a level, a probability between 0 and 1."""
+    return -NormalDist().inv_cdf((1 - _checked(level)) / 2) * stderr
+
+
+def _checked(level: float) -> float:
+    """A level, if it is a probability."""
+    expected = f"level is {level!r}; expected a probability between 0 and 1, such as 0.95"
+    if not isinstance(level, Real):
+        raise TypeError(expected)
+    if not 0 < level < 1:
+        raise ValueError(expected)
+    return level
 
 
 def _digits(value: float, stderr: float) -> tuple[str, str]:

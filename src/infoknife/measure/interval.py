@@ -10,7 +10,7 @@ from torch import Tensor
 
 from infoknife.measure.candidates.selected import Selected
 from infoknife.measure.crossfit import Measured, is_absurd
-from infoknife.measure.estimate import Bound, Candidate, ColumnKind, Diagnostics, Doubts, Estimate, Unit
+from infoknife.measure.estimate import Bound, Candidate, Diagnostics, Doubts, Estimate, Unit
 from infoknife.measure.question import Question, View
 from infoknife.measure.table import Column, Table
 
@@ -37,18 +37,13 @@ def unmeasured(value: float, unit: Unit, quantity: str, table: Table, why: str) 
     """
     warnings.warn(why, MeasurementWarning, stacklevel=4)  # that of the caller of `streamed`
     rows, stderr = table.measured_rows, 1 / table.measured_rows if math.isfinite(value) else math.nan
-    told = Diagnostics("none", rows, messages=(why, *table.notes), columns=column_kinds(table))
+    told = Diagnostics("none", rows, messages=(why, *table.notes), columns=table.kinds)
     return Estimate(value, stderr, unit, quantity, np.full(rows, value), told)
 
 
 def absurd(unit: Unit, quantity: str, table: Table) -> Estimate:
     """Return the answer where no density gives a value that could be: none."""
     return unmeasured(math.nan, unit, quantity, table, f"the {quantity} of these columns cannot be measured: {ABSURD}")
-
-
-def column_kinds(table: Table) -> tuple[ColumnKind, ...]:
-    """Return what every column was taken as, and why."""
-    return tuple(ColumnKind(one.name, one.argument, one.kind, one.why, one.alternative) for one in table.columns)
 
 
 def answer(
@@ -58,22 +53,11 @@ def answer(
     unit: Unit,
     table: Table,
     *,
-    share: float,
-    limit: float = math.inf,
+    share: float,  # the part of the gap that is a correction, 1 or nothing
+    limit: float = math.inf,  # what no information can exceed
     bound: Bound = None,
 ) -> Estimate:
-    """Put an answer together.
-
-    Args:
-        measured: What cross-fitting gave.
-        scores: Of all candidates.
-        question: What was asked.
-        unit: Of the answer.
-        table: The columns.
-        share: The part of the gap that is a correction, 1 or nothing.
-        limit: What no information can exceed.
-        bound: What the answer bounds.
-    """
+    """Put an answer together."""
     signs = measured.terms.new_tensor([-1.0, 0.0] if question.reduced is None else [1.0, -1.0])
     pointwise, gap, means = (signs @ measured.terms).cpu(), float(signs @ measured.gap), measured.means @ signs
     is_information = question.reduced is not None
@@ -112,7 +96,7 @@ def answer(
         correction=correction,
         tail=measured.tail,
         messages=(*messages, *table.notes),
-        columns=column_kinds(table),
+        columns=table.kinds,
         doubts=doubts,
         curve=() if measured.curve is None else tuple(measured.curve[0].tolist()),
         neighbours=neighbours,

@@ -35,25 +35,15 @@ SCREENED = 0.05  # how often two independent columns are measured all the same
 
 
 class Pair(NamedTuple):
-    """What was found about two columns; NaN where there is no answer.
-
-    Attributes:
-        names: The two columns.
-        value: Their mutual information.
-        stderr: Its standard error.
-        p_value: Of the permutation test, if there was one.
-        rows: How many were measured.
-        messages: What a careful reader should know, or why there is no answer.
-        columns: What the columns were taken as.
-    """
+    """What was found about two columns; NaN where there is no answer."""
 
     names: tuple[str, str]
-    value: float = math.nan
+    value: float = math.nan  # their mutual information
     stderr: float = math.nan
-    p_value: float = math.nan
-    rows: int = 0
-    messages: tuple[str, ...] = ()
-    columns: tuple[ColumnKind, ...] = ()
+    p_value: float = math.nan  # of the permutation test, if there was one
+    rows: int = 0  # how many were measured
+    messages: tuple[str, ...] = ()  # what a careful reader should know, or why there is no answer
+    columns: tuple[ColumnKind, ...] = ()  # what the columns were taken as
 
     def cells(self, run: str = "") -> list[Any]:
         """Return the values of ``FIELDS``; what is not there is empty, and no text is a formula to a spreadsheet."""
@@ -66,21 +56,13 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Mutual information of every pair.
+    """Mutual information of every pair."""
 
-    Args:
-        names: The d columns.
-        pairs: Those that were measured.
-        unit: The unit of values and standard errors.
-        left_out: Columns that cannot be measured, and why.
-        run: What distinguishes these data and options from others, as ``identity`` returns it.
-    """
-
-    names: tuple[str, ...]
-    pairs: tuple[Pair, ...]
-    unit: str
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    run: str = ""
+    names: tuple[str, ...]  # the d columns
+    pairs: tuple[Pair, ...]  # those that were measured
+    unit: str  # of values and standard errors
+    left_out: Mapping[str, str] = field(default_factory=dict)  # columns that cannot be measured, and why
+    run: str = ""  # what distinguishes these data and options from others, as `identity` returns it
 
     @property
     def failed(self) -> dict[tuple[str, ...], str]:

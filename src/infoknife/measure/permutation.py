@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from infoknife.inputs import check_count
-from infoknife.measure.candidates.catalogue import Effort, candidates
+from infoknife.measure.candidates import Effort, candidates
 from infoknife.measure.columns import Missing
 from infoknife.measure.crossfit import screen
 from infoknife.measure.question import seeded, views

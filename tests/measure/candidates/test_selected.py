@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from infoknife.measure import MeasurementWarning, mutual_information
-from infoknife.measure.candidates.selected import Selected, _SelectedFitted
+from infoknife.measure.candidates.selected import Selected
 from infoknife.measure.question import Part, Question, Sample
 
 Array = NDArray[np.float64]
@@ -45,13 +45,12 @@ def test_columns_that_tell_are_found(
     rng = np.random.default_rng(0)
     x = rng.normal(size=(600, 8))
     rows = sample(x, relation(x) + 0.3 * rng.normal(size=600))
-    fitted = Selected().fit(rows, question(8), generator)
-    assert isinstance(fitted, _SelectedFitted)
-    assert telling <= set(fitted.columns[0].continuous)
-    assert len(fitted.columns[0].continuous) <= 5
-    fixed = Selected().with_fixed_hyperparameters(fitted)
-    assert isinstance(fixed, Selected)
-    assert fixed.columns == fitted.columns
+    found = Selected().fit(rows, question(8), generator).fixed
+    assert isinstance(found, Selected)
+    assert found.columns is not None
+    assert telling <= set(found.columns[0].continuous)
+    assert len(found.columns[0].continuous) <= 5
+    assert found.fit(rows, question(8), generator).fixed == found
 
 
 def test_labels_that_tell_are_found(generator: torch.Generator) -> None:
@@ -59,9 +58,10 @@ def test_labels_that_tell_are_found(generator: torch.Generator) -> None:
     codes = rng.integers(0, 4, (500, 3))
     rows = sample(rng.normal(size=(500, 5)), 2.0 * (codes[:, 1] == 2) + rng.normal(size=500), codes)
     asked = Question("mutual information", Part((5,)), Part((0, 1, 2, 3, 4), (0, 1, 2)), Part())
-    fitted = Selected().fit(rows, asked, generator)
-    assert isinstance(fitted, _SelectedFitted)
-    assert 1 in fitted.columns[0].discrete
+    found = Selected().fit(rows, asked, generator).fixed
+    assert isinstance(found, Selected)
+    assert found.columns is not None
+    assert 1 in found.columns[0].discrete
 
 
 def test_it_is_for_many_columns_without_a_condition() -> None:

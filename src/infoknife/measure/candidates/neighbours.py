@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from scipy.special import digamma
 from torch import Tensor, nn
+from typing_extensions import override
 
 from infoknife.measure.candidates.base import Candidate, Fitted
-from infoknife.measure.coordinates import normal
+from infoknife.measure.candidates.coordinates import normal
 from infoknife.measure.question import Part, Question, Sample
 
 NEIGHBOURS = 3  # of a row: fewer have more variance, more have more bias
@@ -33,28 +34,29 @@ class Neighbours(Candidate):
     name = "neighbours"
     is_density = False
 
+    @override
     def supports(self, data: Sample, question: Question) -> bool:
-        """An information or the entropy of continuous columns, of few columns."""
         few = bool(question.columns.continuous) and len(question.columns.singles) <= MAX_COLUMNS
         is_entropy = question.reduced is None and not question.condition and not question.target.discrete
         return few and (question.is_information or is_entropy) and len(data) >= MIN_ROWS
 
+    @override
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
-        """Keep the training rows, in trees."""
         kept = torch.randperm(len(data), generator=generator)[:MAX_ROWS]
-        return _NeighboursFitted(data if len(data) <= MAX_ROWS else data.rows(kept), question)
+        return Fitted(_Trees(data if len(data) <= MAX_ROWS else data.rows(kept), question).terms, parameters=0)
 
 
-@final
-class _NeighboursFitted(Fitted):
+class _Trees:
+    """The training rows, in a tree for each set of columns that a question is about."""
+
     def __init__(self, data: Sample, question: Question) -> None:
-        super().__init__(question, 0)
-        self.coordinates, self.rows = normal(question, data.continuous), len(data)
+        self.question, self.coordinates, self.rows = question, normal(question, data.continuous), len(data)
         sides = (question.columns, question.condition, question.target | (question.reduced or Part()), question.reduced)
         self.parts = [part for part in sides if part]
         self.trees = [cKDTree(points) for points in self._points(data)]
 
-    def _terms(self, data: Sample) -> Tensor:
+    def terms(self, data: Sample) -> Tensor:
+        """The terms (2, N): the log-ratio, or the log-density, and zero."""
         points = self._points(data)
         distances = self.trees[0].query(points[0], NEIGHBOURS + 1, p=np.inf)[0]
         own = distances[:, 0] == 0  # a training row is no neighbour of itself
