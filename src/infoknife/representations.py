@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from scipy.special import ndtri
 
 from infoknife.inputs import check_count, matrix
 from infoknife.measure import Diagnostics, Estimate, mutual_information
+from infoknife.measure.estimate import half_width
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ class About(NamedTuple):
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """The normal interval."""
-        half = -NormalDist().inv_cdf((1 - level) / 2) * self.stderr
+        half = half_width(level, self.stderr)
         return self.value - half, self.value + half
 
 
@@ -199,9 +199,7 @@ def _canonical(
     n, rows = len(scales), np.concatenate([scales, test])
     u, v = _normal(x[rows] @ left, n), _normal(y[rows] @ right.T, n)
     rho = (u[:n] * v[:n]).mean(0) / np.sqrt(np.square(u[:n]).mean(0) * np.square(v[:n]).mean(0))
-    chance = math.sqrt(
-        2 * math.log1p(len(rho)) / n
-    )  # the largest of so many that are none (Donoho and Johnstone, 1994)
+    chance = math.sqrt(2 * math.log1p(len(rho)) / n)  # the largest of none (Donoho and Johnstone, 1994)
     rho = np.where(rho > chance, rho, 0.0).clip(max=MAX_CORRELATION)
     u, v, left_over = u[n:], v[n:], 1 - rho**2
     terms = -0.5 * np.log(left_over) - (rho**2 * (u**2 + v**2) - 2 * rho * u * v) / (2 * left_over)

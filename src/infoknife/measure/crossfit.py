@@ -18,8 +18,7 @@ Progress = Callable[[float, str], None]
 MAX_TRAINING = 40_000  # rows that a density is fitted to; more only cost time
 MAX_HELD_OUT = 20_000  # rows that choose
 MIN_GAIN = 0.002  # nats per row that a density must gain over what is there to take part
-Z_SCORE = 2.0  # standard errors by which anything must be better to be taken as better
-SURE = 3.0  # by which what is no density must be better
+Z_SCORE, RATIO_Z_SCORE = 2.0, 3.0  # standard errors by which a density must be better; and what is none
 TIE_TOLERANCE = 0.0005  # nats per row by which densities may differ and be as good as each other
 MAX_ROW_COST = 1.0  # nats that a single row may cost in the mean: a density that loses more is broken by it
 BELOW_ZERO = 0.05  # nats that an information may lie below zero by chance, or three standard errors
@@ -109,7 +108,9 @@ class _Reduced(NamedTuple):
 
     def fit(self, data: Sample, generator: torch.Generator) -> Fitted | None:
         """Fit it to training rows."""
-        return self.candidate and self.candidate.fit(data.narrowed(self.columns), self.question, generator)
+        if self.candidate is None:
+            return None
+        return self.candidate.fit(data.narrowed(self.columns), self.question, generator)
 
     def terms(self, full: Fitted, alone: Fitted | None, data: Sample) -> Tensor:
         """Both terms of the whole fit, and the second by itself: (3, N)."""
@@ -229,7 +230,7 @@ def _is_worth_training(
     if (views[view].name == "unmixed") != (views[tried[best].view].name == "unmixed"):
         return not cheap
     last = tried[-1].candidate.is_network
-    return not last or _wins(_average(terms), _average(terms[:-1]))
+    return not last or _exceeds(_average(terms), _average(terms[:-1]), Z_SCORE)
 
 
 def _is_broken(terms: Tensor) -> bool:
@@ -246,15 +247,10 @@ def _average(terms: Sequence[Tensor]) -> Tensor:
     return stacked(full, weights(full))
 
 
-def _exceeds(one: Tensor, other: Tensor, z_score: float = SURE) -> bool:
+def _exceeds(one: Tensor, other: Tensor, z_score: float = RATIO_Z_SCORE) -> bool:
     """Whether numbers (N,) are larger than others by something, and beyond chance."""
     gain = one - other
     return len(gain) > 1 and float(gain.mean()) > max(MIN_GAIN, z_score * float(gain.std()) / math.sqrt(len(gain)))
-
-
-def _wins(now: Tensor, before: Tensor) -> bool:
-    """Whether log-densities (N,) are better than others."""
-    return _exceeds(now, before, Z_SCORE)
 
 
 def _kept(tried: list[Tried], terms: list[Tensor], scores: dict[str, float]) -> Screened:
@@ -266,7 +262,7 @@ def _kept(tried: list[Tried], terms: list[Tensor], scores: dict[str, float]) -> 
         best = next(i for i, way in ways.items() if float(way.mean()) >= most - TIE_TOLERANCE)  # the simplest of them
         if not kept and tried[best].view > 0:
             best = _counted(tried, ways, best)
-        if kept and not _wins(ways[best], _average([terms[j] for j in kept])):
+        if kept and not _exceeds(ways[best], _average([terms[j] for j in kept]), Z_SCORE):
             break
         kept.append(best)
     w = weights(torch.stack([terms[i][0] for i in kept]))

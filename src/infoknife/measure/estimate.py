@@ -2,8 +2,8 @@
 
 import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from html import escape
 from numbers import Real
 from statistics import NormalDist
@@ -159,18 +159,10 @@ class Diagnostics:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it in lists and numbers, for JSON; see ``Estimate.as_dict`` for what is not finite."""
-        keys = ("method", "rows", "folds", "parameters")
-        return {key: getattr(self, key) for key in keys} | {
-            "gap": _plain(self.gap),
-            "correction": _plain(self.correction),
-            "tail": _plain(self.tail),
-            "doubts": None if self.doubts is None else {k: _plain(v) for k, v in self.doubts._asdict().items()},
-            "curve": [_plain(value) for value in self.curve],
-            "neighbours": _plain(self.neighbours),
-            "candidates": [c._asdict() | {"score": _plain(c.score)} for c in self.candidates],
-            "messages": list(self.messages),
-            "columns": [{"name": c.name, "argument": c.argument, "kind": c.kind, "why": c.why} for c in self.columns],
-        }
+        told = {one.name: plain(getattr(self, one.name)) for one in fields(self)}
+        for column in told["columns"]:
+            del column["either"]
+        return told
 
 
 class Certificate(NamedTuple):
@@ -348,11 +340,10 @@ class Estimate(float):
         JSON has no words for what is not finite: NaN is ``None`` here, and infinities are the strings ``"inf"`` and
         ``"-inf"``, which ``float`` reads.
         """
-        ends = {"interval": [_plain(end) for end in self.interval()], "level": 0.95}
-        numbers = {"value": _plain(self.value), "stderr": _plain(self.stderr)} | ends
         words = {"quantity": self.quantity, "unit": self.unit, "bound": self.bound, "reliability": self.reliability}
-        rows = {"pointwise": [_plain(value) for value in self.pointwise.tolist()]} if pointwise else {}
-        return words | numbers | {"diagnostics": self.diagnostics.as_dict()} | rows
+        numbers = {"value": self.value, "stderr": self.stderr, "interval": self.interval(), "level": 0.95}
+        rows = {"pointwise": self.pointwise.tolist()} if pointwise else {}
+        return plain(words | numbers | rows) | {"diagnostics": self.diagnostics.as_dict()}
 
     def to_json(self, *, pointwise: bool = False) -> str:
         """``as_dict`` as JSON."""
@@ -467,7 +458,12 @@ def _digits(value: float, stderr: float) -> tuple[str, str]:
     return f"{value:.{min(decimals, 6)}f}", f"{stderr:.{decimals}f}" if decimals <= 6 else f"{stderr:.1e}"
 
 
-def _plain(value: float | None) -> float | str | None:
-    if value is None or math.isnan(value):
-        return None
-    return float(value) if math.isfinite(value) else str(float(value))
+def plain(value: Any) -> Any:
+    """Return lists, dictionaries, numbers and words, as JSON has them: ``None`` for NaN, infinity as ``"inf"``."""
+    if isinstance(value, float):
+        return None if math.isnan(value) else float(value) if math.isfinite(value) else str(float(value))
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {key: plain(part) for key, part in value.items()}
+    return [plain(part) for part in value] if isinstance(value, (tuple, list)) else value

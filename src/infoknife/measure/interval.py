@@ -22,7 +22,7 @@ MAX_GAP = 0.3  # nats between training and held-out rows that ask for more rows
 MIN_ROWS_PER_COLUMN = 5  # below which nothing of many columns can be learned
 MAX_LAG = 200  # rows apart that may still be alike
 MIN_CORRELATION = 0.05  # product of autocorrelations from which on rows count as alike
-MIN_LOSS = 2.0  # rows that are worth one: fewer are not worth a message
+MIN_INEFFICIENCY = 2.0  # rows that are worth one: fewer are not worth a message
 ABSURD = "the densities give a value that cannot be. Look at the columns for values that are far from all others"
 
 
@@ -184,13 +184,13 @@ def serial_note(table: Table, x: Sequence[int], y: Sequence[int] | None = None) 
         return ""
     first = {i: _autocorrelation(table.columns[i]) for i in x}
     second = first if y is None else {i: _autocorrelation(table.columns[i]) for i in y}
-    worth, a, b = max((_worth(p, q), i, j) for i, p in first.items() for j, q in second.items())
-    if worth < MIN_LOSS:
+    inefficiency, a, b = max((_inefficiency(p, q), i, j) for i, p in first.items() for j, q in second.items())
+    if inefficiency < MIN_INEFFICIENCY:
         return ""
     names = table.columns[a].name if a == b else f"{table.columns[a].name} and {table.columns[b].name}"
     rows = len(table)
-    length = min(max(2, round(2 * worth)), rows // 3)
-    worth_rows = f"{rows:,} rows are worth about {max(1, round(rows / worth)):,}"
+    length = min(max(2, round(2 * inefficiency)), rows // 3)
+    worth_rows = f"{rows:,} rows are worth about {max(1, round(rows / inefficiency)):,}"
     looks = "" if y is None else ", and chance looks like dependence"
     way = f"If they are a series in time, set blocks to {length} or so"
     return f"neighbouring rows are alike in {names}: {worth_rows}{looks}. {way}"
@@ -208,8 +208,8 @@ def _autocorrelation(column: Column) -> NDArray[np.float64]:
     return np.fft.irfft(spectrum)[1 : lags + 1] / len(z)
 
 
-def _worth(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """How many rows are worth one."""
+def _inefficiency(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    """How many rows are worth one: the statistical inefficiency."""
     product = first * second
     ends = np.flatnonzero(product < MIN_CORRELATION)
     return float(1 + 2 * product[: ends[0] if len(ends) else None].sum())

@@ -22,7 +22,7 @@ from scipy import stats
 from infoknife.atomic import written_whole
 from infoknife.files import RawColumn
 from infoknife.measure.columns import read_argument
-from infoknife.measure.estimate import UNITS, ColumnKind, Unit
+from infoknife.measure.estimate import UNITS, ColumnKind, Unit, plain
 from infoknife.measure.interval import MeasurementWarning
 from infoknife.measure.permutation import permutation_test
 from infoknife.measure.quantities import mutual_information
@@ -93,7 +93,9 @@ class Pairs:
     def as_dict(self) -> dict[str, Any]:
         """All of it in lists and numbers, for JSON; ``None`` where there is no number, infinity as ``"inf"``."""
         is_tested = not all(math.isnan(pair.p_value) for pair in self.pairs)
-        matrices = {name: _plain(self.matrix(name)) for name in ("value", "stderr", *["p_value"] * is_tested, "rows")}
+        matrices = {
+            name: plain(self.matrix(name).tolist()) for name in ("value", "stderr", *["p_value"] * is_tested, "rows")
+        }
         return {
             "quantity": "mutual information",
             "unit": self.unit,
@@ -104,10 +106,6 @@ class Pairs:
             ],
             "failed": [{"columns": list(names), "reason": reason} for names, reason in self.failed.items()],
         }
-
-
-def _plain(values: NDArray[np.float64]) -> list[list[float | str | None]]:
-    return [[None if math.isnan(v) else v if math.isfinite(v) else str(v) for v in row] for row in values.tolist()]
 
 
 def measurable(

@@ -69,11 +69,7 @@ def permutation_test(
         y: The other variable.
         given: What is known already.
         permutations: How many.
-        discrete: As in ``mutual_information``.
-        method: As there.
-        effort: As there.
-        seed: Of everything random, 0 by default.
-        missing: As there.
+        discrete: As in ``mutual_information``, like all options that are not named here.
         groups: Rows of one group stay together, and groups of one size are permuted.
         blocks: So many neighbouring rows stay together, for series in time.
 
