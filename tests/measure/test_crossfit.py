@@ -114,12 +114,7 @@ def names(chosen: Screened) -> list[str]:
 def test_no_row_is_measured_by_what_has_seen_it(count: int) -> None:
     found = measured(data(50), Memory(), count=count)
     assert found.terms.tolist() == [[UNSEEN] * 50, [0.0] * 50]
-
-
-def test_the_gap_tells_what_memory_does() -> None:
-    found = measured(data(), Memory())
-    assert found.gap.tolist() == [SEEN - UNSEEN, 0]
-    assert found.tail == 1
+    assert (found.gap.tolist(), found.tail) == ([SEEN - UNSEEN, 0], 1)
 
 
 def test_memory_is_not_chosen() -> None:
@@ -133,6 +128,8 @@ def test_every_fold_trains_on_all_other_rows(rows: int) -> None:
     fake, whole = Fake("fake", normal()), data(rows)
     found = measured(whole, fake)
     assert found.folds == len(fake.fits) == 4
+    np.testing.assert_allclose(found.terms[0], stats.norm.logpdf(whole.continuous[:, 0]), rtol=1e-12)  # in order
+    assert found.gap.tolist() == [0, 0]
     times = torch.stack([torch.isin(whole.continuous[:, 0], fit) for fit in fake.fits]).sum(0)
     assert times.tolist() == [3] * rows
     assert all(len(fit) in (rows - rows // 4 - 1, rows - rows // 4) for fit in fake.fits)
@@ -158,13 +155,6 @@ def test_held_out_rows_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     screened(data(), fake)
     assert set(asked) == {20}
     assert [len(fit) for fit in fake.fits] == [240, 60, 120]  # all, and for the learning curve
-
-
-def test_the_order_of_rows_stays() -> None:
-    rows = data()
-    found = measured(rows, Fake("fake", normal()))
-    np.testing.assert_allclose(found.terms[0], stats.norm.logpdf(rows.continuous[:, 0]), rtol=1e-12)
-    assert found.gap.tolist() == [0, 0]
 
 
 # averages
@@ -243,10 +233,7 @@ def test_the_curve_is_of_nested_rows() -> None:
     assert curve[1].tolist() == [0, 0, 0]
     whole, quarter, half = (set(fit.tolist()) for fit in learner.fits)
     assert quarter < half < whole
-
-
-def test_few_rows_have_no_curve() -> None:
-    assert screened(data(100), Fake("fake", normal())).curve is None
+    assert screened(data(100), learner).curve is None  # too few rows
 
 
 def test_the_weights_of_a_fold_come_from_the_others() -> None:
@@ -289,12 +276,9 @@ def test_networks_are_tried_only_while_they_win() -> None:
     assert [len(one.fits) for one in (closed, wins, loses, never)] == [1, 3, 1, 0]  # the best again, on fewer rows
     assert names(chosen) == ["a"]
     assert list(chosen.scores) == ["closed", "a", "b"]
-
-
-def test_a_network_that_is_as_good_ends_the_trials() -> None:
-    same, never = FakeNetwork("same", normal()), FakeNetwork("never", normal())
-    assert names(screened(data(), Fake("closed", normal()), same, never)) == ["closed"]
-    assert (len(same.fits), len(never.fits)) == (1, 0)
+    same, after = FakeNetwork("same", normal()), FakeNetwork("after", normal())
+    assert names(screened(data(), Fake("closed", normal()), same, after)) == ["closed"]
+    assert (len(same.fits), len(after.fits)) == (1, 0)
 
 
 # progress and randomness
@@ -456,15 +440,10 @@ def test_impossible_rows_are_no_obstacle() -> None:
     assert weights(terms).tolist() == [0, 1]
 
 
-def test_the_order_does_not_matter() -> None:
+def test_neither_order_nor_precision_matters() -> None:
     terms = log_probs(0, (0.7, 1.5, 5.0))
     np.testing.assert_allclose(weights(terms.flip(0)).flip(0), weights(terms), rtol=1e-9)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_precision_stays(dtype: torch.dtype) -> None:
-    terms = log_probs(0, (1.0, 4.0)).to(dtype)
-    assert weights(terms).dtype == stacked(terms, weights(terms)).dtype == dtype
+    assert weights(terms.float()).dtype == stacked(terms.float(), weights(terms.float())).dtype == torch.float32
 
 
 @given(st.integers(0, 1000), st.integers(1, 5))

@@ -113,11 +113,6 @@ def measurable(
 ) -> tuple[dict[str, RawColumn], dict[str, str]]:
     """Return the columns that can be measured, and why the others cannot, such as constant ones.
 
-    Args:
-        columns: A frame, an array or a dictionary of columns.
-        discrete: Whether columns are discrete, of those that are declared.
-        missing: As in ``mutual_information``.
-
     Examples:
         >>> left, out = measurable({"a": list(range(20)), "b": [7] * 20})
         >>> list(left), list(out)
@@ -189,12 +184,8 @@ def screen_pairs(
 
     Two tests look at the ranks of all columns at once: $2 N \hat I$ of a table of ``BINS`` x ``BINS`` cells against
     its $\chi^2$, for relations of any shape, and the correlations of linear and squared ranks, which see weak ones. A
-    pair is screened out where neither is below half the level. The value is $\hat I$ without its bias.
-
-    Args:
-        columns: What ``measurable`` returned.
-        level: How often two independent columns are measured all the same; 1 screens nothing out.
-        unit: Of the values.
+    pair is screened out where neither is below half the level, so often two independent columns are measured all the
+    same; a level of 1 screens nothing out. The value is $\hat I$ without its bias.
 
     Examples:
         >>> rng = np.random.default_rng(0)
@@ -253,25 +244,16 @@ def _ranked(column: RawColumn) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
 def measure_pairs(
     columns: Mapping[str, RawColumn],
     *,
-    without: Collection[tuple[str, str]] = (),
+    without: Collection[tuple[str, str]] = (),  # pairs that are known or screened out
     discrete: Mapping[str, bool] | None = None,
-    permutations: int | None = None,
-    jobs: int = 1,
-    scheduler: str | None = None,
+    permutations: int | None = None,  # of a test of every pair
+    jobs: int = 1,  # processes at once
+    scheduler: str | None = None,  # the address of a Dask scheduler, whose workers measure instead
     **options: Any,
 ) -> Iterator[Pair]:
     """Measure all pairs of columns, and yield each as it is done; one that fails has a message and no value.
 
-    The numbers do not depend on how many processes measure.
-
-    Args:
-        columns: What ``measurable`` returned.
-        without: Pairs that are not measured, because they are known or screened out.
-        discrete: Whether columns are discrete, of those that are declared.
-        permutations: Of a test of every pair.
-        jobs: Processes at once.
-        scheduler: The address of a Dask scheduler, whose workers measure instead.
-        **options: Those of ``mutual_information``.
+    The numbers do not depend on how many processes measure. Options are those of ``mutual_information``.
     """
     tasks: list[tuple[Any, ...]] = []
     for a, b in combinations(columns, 2):

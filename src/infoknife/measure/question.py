@@ -40,6 +40,10 @@ class Part(NamedTuple):
     def __or__(self, other: Self) -> "Part":
         return Part(*(tuple(sorted({*one, *two})) for one, two in zip(self, other, strict=True)))
 
+    def within(self, columns: Self) -> "Part":
+        """Where its columns are among those of another part, which has them all."""
+        return Part(*(tuple(map(every.index, some)) for every, some in zip(columns, self, strict=True)))
+
     @property
     def singles(self) -> "list[Part]":
         """Every column by itself."""
@@ -68,12 +72,8 @@ class Question(NamedTuple):
     @property
     def is_information(self) -> bool:
         """Whether it is the information of two variables, perhaps given a third."""
-        return (
-            self.reduced is not None
-            and not self.apart
-            and bool(self.target)
-            and len(self.condition.singles) > len(self.reduced.singles)
-        )
+        more = self.reduced is not None and len(self.condition.singles) > len(self.reduced.singles)
+        return more and not self.apart and bool(self.target)
 
     @property
     def has_reduced_density(self) -> bool:
@@ -83,13 +83,8 @@ class Question(NamedTuple):
     def of_reduced(self) -> "Question":
         r"""What is asked about a sample of the columns t and r alone, where the first term is $\log q(t \mid r)$."""
         reduced = self.reduced or Part()
-        columns = self.target | reduced
-
-        def place(part: Part) -> Part:
-            places = (tuple(map(all_.index, some)) for all_, some in zip(columns, part, strict=True))
-            return Part(*places)
-
-        return Question(self.quantity, place(self.target), place(reduced), Part())
+        target, condition = (part.within(self.target | reduced) for part in (self.target, reduced))
+        return Question(self.quantity, target, condition, Part())
 
     @property
     def is_plain_information(self) -> bool:

@@ -116,7 +116,7 @@ class Table:
 def read_table(
     arguments: Mapping[str, Any],
     *,
-    main: str,
+    main: str,  # the argument that a bare discrete=True or False is about, and positions in
     discrete: Any = None,
     missing: Missing = "error",
     groups: Any = None,
@@ -124,18 +124,7 @@ def read_table(
     weights: Any = None,
     min_rows: int = MIN_ROWS,
 ) -> Table:
-    """Check the arguments of a measuring function, and find the kind of every column.
-
-    Args:
-        arguments: What was passed, by name; ``given`` may be ``None``.
-        main: The argument that a bare ``discrete=True`` or ``False`` is about.
-        discrete: Which columns are discrete: names of columns or arguments, positions in the main argument, or a
-            dictionary of truth values; others are decided by their values.
-        missing: ``"error"``, ``"drop"`` or ``"category"``.
-        groups: A label per row (N,): rows of one group stay together when rows are divided.
-        blocks: So many neighbouring rows stay together.
-        weights: How much every row counts (N,).
-        min_rows: The least number of rows.
+    """Check the arguments of a measuring function, and find the kind of every column; options are as in ``entropy``.
 
     Examples:
         >>> x = {"age": [31, 45, 52] * 4, "pay": np.arange(12) / 7}

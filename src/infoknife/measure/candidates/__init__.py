@@ -64,12 +64,7 @@ def methods() -> tuple[str, ...]:
 
 
 def candidates(method: str, effort: str) -> list[Candidate]:
-    """What is tried, the cheap ones first.
-
-    Args:
-        method: ``"auto"`` for all that the effort allows, or one of ``methods()``.
-        effort: ``"quick"``, ``"standard"`` or ``"thorough"``.
-    """
+    """What is tried for ``"auto"`` and an effort, or for one of ``methods()``, the cheap ones first."""
     one_of("effort", effort, tuple(EFFORTS))
     one_of("method", method, ("auto", *methods()))
     plan = EFFORTS[effort]

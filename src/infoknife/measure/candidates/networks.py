@@ -1,8 +1,7 @@
 """Candidates that are trained by gradient: densities with a network inside, and classifiers."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar, final
 
@@ -57,7 +56,7 @@ class NetworkDensity(Candidate):
         densities = []
         for columns in conditions:
             t, v = u[:, target], _condition(u, data, columns)
-            with _seeded(generator):
+            with borrowed(_seed(generator)):
                 density = self.build(t.shape[1], v.shape[1] or None).to(u.device)
             densities.append(_train(density, (t, v) if v.shape[1] else (t,), generator, self.steps))
 
@@ -100,7 +99,7 @@ class NetworkDifference(Candidate):
         coordinates = normal(question, data.continuous)
         u = coordinates(data.continuous)[0].float()
         c, t = question.condition.continuous, question.target.continuous
-        with _seeded(generator):
+        with borrowed(_seed(generator)):
             pair = Difference(len(c), len(t), ranks=False).to(u.device)
         _train(pair, (u[:, c], u[:, t]), generator, self.steps, lr=None)
         few = data.narrowed(question.target)
@@ -140,7 +139,7 @@ class Classifier(Candidate):
         for columns in conditions:
             v = _condition(u, data, columns)
             if v.shape[1]:
-                with _seeded(generator):
+                with borrowed(_seed(generator)):
                     model = _Softmax(v.shape[1], _classes(data, target)).to(v.device)
                 models.append(_train(model, (v, labels), generator, self.steps))
             else:
@@ -199,7 +198,7 @@ def _train(
         steps=round(steps * min(max(len(rows[0]) / STEP_ROWS, 1), MAX_STEPS)),
         batch_size=min(BATCH, len(rows[0]) // 2),
         lr=lr,
-        seed=int(torch.randint(2**31, (), generator=generator)),
+        seed=_seed(generator),
         schedule=cosine,
         clip=10.0,
         validation=HELD_OUT,
@@ -208,11 +207,9 @@ def _train(
     return module
 
 
-@contextmanager
-def _seeded(generator: torch.Generator) -> Iterator[None]:
-    """Let modules that start at random start from a generator, and leave the global one as it is."""
-    with borrowed(int(torch.randint(2**31, (), generator=generator))):
-        yield
+def _seed(generator: torch.Generator) -> int:
+    """Where a module starts that starts at random."""
+    return int(torch.randint(2**31, (), generator=generator))
 
 
 def _parameters(modules: Iterable[nn.Module]) -> int:

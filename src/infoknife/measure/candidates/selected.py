@@ -67,9 +67,8 @@ class Selected(Candidate):
 
 def _narrowed(sample: Sample, columns: tuple[Part, Part]) -> tuple[Sample, list[Part]]:
     """The sample with some columns alone, and where these are in it."""
-    few = sample.narrowed(both := columns[0] | columns[1])
-    c, d = both
-    return few, [Part(tuple(map(c.index, one.continuous)), tuple(map(d.index, one.discrete))) for one in columns]
+    both = columns[0] | columns[1]
+    return sample.narrowed(both), [one.within(both) for one in columns]
 
 
 def _sets(sample: Sample, question: Question) -> list[tuple[Part, Part]]:
