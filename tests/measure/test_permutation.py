@@ -150,7 +150,7 @@ def test_rows_are_exchanged_where_the_third_variable_is_alike() -> None:
     z = np.random.default_rng(0).normal(size=(400, 2))
     z[:, 1] = z[:, 1] > 0
     cells = permutation._cells(z)
-    assert np.bincount(cells).max() <= permutation.CELL
+    assert np.bincount(cells).max() <= permutation.MAX_CELL_ROWS
     assert np.bincount(cells).min() > 0
     order = permutation._exchanged(cells, torch.Generator().manual_seed(0)).numpy()
     assert np.array_equal(np.sort(order), np.arange(400))

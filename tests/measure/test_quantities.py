@@ -303,7 +303,7 @@ def test_chance_tells_nothing_about_rare_labels() -> None:
 @pytest.fixture
 def rows(monkeypatch: pytest.MonkeyPatch) -> Array:
     monkeypatch.setattr(quantities, "MAX_ROWS", 4000)
-    monkeypatch.setattr(quantities, "FIRST_LOOK", 500)
+    monkeypatch.setattr(quantities, "PILOT_ROWS", 500)
     rng = np.random.default_rng(0)
     x, noise = rng.normal(size=(2, 20_000))
     return np.stack([x, 0.8 * x + 0.6 * noise], 1)

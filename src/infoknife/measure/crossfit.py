@@ -26,7 +26,7 @@ MAX_STDERR = 1.0  # nats: an information that is known no better is not known
 ITERATIONS = 200  # of expectation maximisation for the weights
 IMPOSSIBLE = -1e6  # log-density of a row that nothing explains
 MIN_WEIGHT = 0.01  # weights below this are not worth a density
-CURVE = (4, 2, 1)  # parts of the training rows at which a learning curve is taken: one over these
+CURVE_PARTS = (4, 2, 1)  # parts of the training rows at which a learning curve is taken: one over these
 MIN_CURVE_ROWS = 25  # of the smallest of them
 
 
@@ -132,7 +132,7 @@ class Measured(NamedTuple):
     parameters: int  # numbers learned in one fold
     folds: int  # how many folds
     tail: float  # the part of the held-out rows that are less likely than 99 % of the training rows
-    curve: Tensor | None = None  # means at the parts of the rows of `CURVE`, and errors of the steps: (2, parts)
+    curve: Tensor | None = None  # means at the parts of the rows of `CURVE_PARTS`, and errors of the steps: (2, parts)
     neighbours: Tensor | None = None  # what nearest neighbours say of every row (N,), `None` where they cannot
     beaten: float = math.inf  # what densities say where neighbours have taken their place
 
@@ -288,10 +288,10 @@ def _curve(
 ) -> Tensor | None:
     """What held-out rows say at nested parts of the training rows: means, and errors of the steps, (2, parts)."""
     count = len(train[0])
-    if count < CURVE[0] * MIN_CURVE_ROWS or len(held[0]) < 2:
+    if count < CURVE_PARTS[0] * MIN_CURVE_ROWS or len(held[0]) < 2:
         return None
     values = []
-    for part in CURVE:
+    for part in CURVE_PARTS:
         few = [sample.rows(slice(count // part)) for sample in train]
         again = [
             one
@@ -437,10 +437,10 @@ def _curve_of_neighbours(view: View, generator: torch.Generator) -> Tensor | Non
     """The learning curve of nearest neighbours, at the rows of its smallest part."""
     sample, question, _ = view
     order = torch.randperm(len(sample), generator=generator)
-    some = sample.rows(order[: len(sample) // CURVE[0]])
+    some = sample.rows(order[: len(sample) // CURVE_PARTS[0]])
     if len(some) < MIN_CURVE_ROWS:
         return None
-    nested = [sample.rows(order[: len(sample) // part]) for part in CURVE]
+    nested = [sample.rows(order[: len(sample) // part]) for part in CURVE_PARTS]
     return _points([value_of(question, Neighbours().fit(rows, question, generator).terms(some)) for rows in nested])
 
 

@@ -16,8 +16,8 @@ from infoknife.measure.table import Column, Table
 
 CORRECTION_ERROR = 0.1  # of the correction for what is learned by chance: how well it is known
 Z_SCORE = 2.0  # standard deviations to a bound that is surely not passed
-OPEN, OPEN_SHARE = 0.2, 0.5  # misfit in nats, and as a part of the value, from which on the upper end is open
-THIRDS = 3  # cut every column into so many: with fewer rows than cells nothing shows what densities miss
+OPEN_MISFIT, OPEN_SHARE = 0.2, 0.5  # in nats, and as a part of the value: from here on the upper end is open
+CUTS = 3  # cut every column into so many parts: with fewer rows than cells nothing shows what densities miss
 MAX_GAP = 0.3  # nats between training and held-out rows that ask for more rows
 MIN_ROWS_PER_COLUMN = 5  # below which nothing of many columns can be learned
 MAX_LAG = 200  # rows apart that may still be alike
@@ -153,9 +153,9 @@ def _learning(curve: Tensor | None, correction: float, smooth: int) -> float:
 def _open_end(measured: Measured, table: Table, value: float, stderr: float, gap: float, biased: float) -> str:
     """Say it where the rows do not show how much larger an information is."""
     rows, columns = table.measured_rows, len(table.columns)
-    unknown = biased > max(OPEN_SHARE * value, OPEN) or gap > max(MAX_GAP, 8 * stderr)
+    unknown = biased > max(OPEN_SHARE * value, OPEN_MISFIT) or gap > max(MAX_GAP, 8 * stderr)
     is_part = any(name.startswith(Selected.name) for name in measured.shares)
-    is_scarce, too_few = rows < THIRDS**columns, f"{rows:,} rows are too few for {columns} columns to say"
+    is_scarce, too_few = rows < CUTS**columns, f"{rows:,} rows are too few for {columns} columns to say"
     if value >= 3 * stderr:
         is_open = unknown or is_part or is_scarce
         return f"at least {value - 2 * stderr:.3g} nats: {too_few} how much more" if is_open else ""

@@ -17,7 +17,9 @@ KindName = Literal["continuous", "discrete", "rounded", "mixed"]
 
 MAX_LABELS = 20  # so many different values can be counted, however few the rows
 ROWS_PER_VALUE = 5  # of a value that is no multiple of a step, so that a copied row is no label
-SPARSE = 3  # multiples of a step for every one that occurs: more are values of their own, which have no step
+MAX_STEPS_PER_VALUE = (
+    3  # multiples of a step for every one that occurs: more are values of their own, which have no step
+)
 ATOM_RATIO, ATOM_SHARE = 5, 0.02  # how much more frequent than its neighbours an atom is, and its part of all rows
 MIN_ATOM = 8  # rows: so often no row is drawn again by a bootstrap
 NEIGHBOURS = 4  # values on either side that an atom is compared with
@@ -55,7 +57,7 @@ def find_kind(values: Floats) -> Kind:
     if len(distinct) == 2:
         return Kind("discrete", found, few=True)
     step = _step(distinct) if len(distinct) < rows else None
-    is_regular = step is not None and (distinct[-1] - distinct[0]) / step < SPARSE * len(distinct)
+    is_regular = step is not None and (distinct[-1] - distinct[0]) / step < MAX_STEPS_PER_VALUE * len(distinct)
     if has_few_values(len(distinct), rows, is_regular=is_regular):
         if not is_regular or _are_whole(distinct):
             return Kind("discrete", found, step, few=True)

@@ -19,7 +19,7 @@ from infoknife.measure.question import seeded, views
 from infoknife.measure.table import read_table
 
 MAX_ROWS = 5000  # that are permuted
-CELL = 10  # rows at most that are exchanged where a third variable is given: few, so that it hardly differs
+MAX_CELL_ROWS = 10  # rows at most that are exchanged where a third variable is given: few, so that it hardly differs
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _cells(z: NDArray[np.float64]) -> NDArray[np.int64]:
     while open_cells:
         rows = open_cells.pop()
         lengths = np.ptp(ranks[rows], axis=0)
-        if len(rows) <= CELL or lengths.max() == 0:
+        if len(rows) <= MAX_CELL_ROWS or lengths.max() == 0:
             cells[rows], done = done, done + 1
         else:
             order = rows[ranks[rows, lengths.argmax()].argsort(kind="stable")]

@@ -26,9 +26,9 @@ from infoknife.streams import MAX_ROWS, as_stream, draw_rows
 
 Z_SCORE = 3.0  # standard errors that repetitions with other folds may differ by
 FEW_ROWS, REPEATS = 1000, 3  # of so few rows a measurement is repeated, and how often
-FIRST_LOOK = 10_000  # rows that show how much pointwise values vary
-RESERVE = 1.2  # the standard error of another sample differs a little
-SIDES = ("x", "y", "given", "groups", "weights")
+PILOT_ROWS = 10_000  # rows that show how much pointwise values vary
+SAFETY_FACTOR = 1.2  # the standard error of another sample differs a little
+BY_ROW = ("x", "y", "given", "groups", "weights")
 
 P = ParamSpec("P")
 
@@ -37,7 +37,7 @@ def measuring(function: Callable[P, Estimate]) -> Callable[P, Estimate]:
     """Check the options of a measuring function, and let it take sources larger than memory and a standard error.
 
     Of a source a uniform sample of ``MAX_ROWS`` rows is drawn in one pass; the same rows of all arguments. With
-    ``stderr`` a first look at ``FIRST_LOOK`` rows says how many are enough, and no more are measured.
+    ``stderr`` a first look at ``PILOT_ROWS`` rows says how many are enough, and no more are measured.
     """
     parameters = signature(function)
 
@@ -49,7 +49,7 @@ def measuring(function: Callable[P, Estimate]) -> Callable[P, Estimate]:
         one_of("unit", asked["unit"], tuple(UNITS))
         candidates(asked["method"], asked["effort"])  # refuses unknown names
         wanted, asked["stderr"] = asked["stderr"], None
-        sources = {side: as_stream(asked[side], side) for side in SIDES if asked.get(side) is not None}
+        sources = {side: as_stream(asked[side], side) for side in BY_ROW if asked.get(side) is not None}
         came = {len(source) for source in sources.values() if source is not None}
         if not came and wanted is None:
             return function(*bound.args, **bound.kwargs)
@@ -86,10 +86,10 @@ def _precise(estimate: Callable[[int], Estimate], wanted: float, most: int) -> E
     """Measure on as many rows as a standard error needs, in the unit of the answer."""
     if not (isinstance(wanted, (int, float)) and wanted > 0):
         raise ValueError(f"stderr is {wanted!r}; expected a positive number, the standard error that is wanted")
-    first = estimate(FIRST_LOOK)
-    if most <= FIRST_LOOK or not math.isfinite(first.stderr) or first.stderr <= wanted:
+    first = estimate(PILOT_ROWS)
+    if most <= PILOT_ROWS or not math.isfinite(first.stderr) or first.stderr <= wanted:
         return first
-    needed = math.ceil(RESERVE * first.diagnostics.rows * (first.stderr / wanted) ** 2)
+    needed = math.ceil(SAFETY_FACTOR * first.diagnostics.rows * (first.stderr / wanted) ** 2)
     found, words = estimate(min(needed, most)), f"a standard error of {wanted:g} needs about {needed:,} rows"
     return found if needed <= most else _told(found, f"{words}; {most:,} were there to measure on")
 
@@ -126,26 +126,11 @@ def entropy(
     rounded columns it is that of the value with uniform noise of one step; a message says what Shannon's is.
 
     Args:
-        x: Samples, one row each: numpy, torch, pandas, polars, a dictionary of columns or lists; (N,) or (N, columns);
-            columns of any kind.
+        x: Samples, one row each, as in ``mutual_information``, like all options that are not named here.
         given: The variable that is conditioned on, likewise.
-        method: ``"auto"`` tries many densities and averages the best; a name takes that one alone.
-        discrete: Which columns are discrete, where their values do not decide rightly: names of columns or of
-            arguments, or a dictionary such as ``{"age": False}``; ``True`` or ``False`` is about x.
-        unit: ``"nats"`` or ``"bits"``.
-        effort: ``"quick"`` tries what is in closed form, ``"standard"`` networks as well, ``"thorough"`` more of them
-            for longer.
-        seed: Of everything random, 0 by default: the same rows give the same answer.
-        missing: ``"error"`` refuses missing values, ``"drop"`` leaves out their rows, ``"category"`` makes gaps in
-            labels a label of their own.
-        groups: A label per row: rows of one group are never learned from and measured on at once (repeated
-            measurements, patients, bootstrapped rows).
-        blocks: The same for so many neighbouring rows, for series in time.
-        weights: How much every row counts.
-        stderr: The standard error that is wanted: a first look says how many rows are enough, and no more are measured.
+        discrete: As there; ``True`` or ``False`` is about x.
         support: Ends (low, high) of a box that x cannot leave, numbers or one for each column. With them
             ``Estimate.certified_upper`` gives a bound that holds for any finite sample.
-        progress: Called with the part that is done and a few words.
 
     Examples:
         >>> x = torch.randn(2000, 2, generator=torch.Generator().manual_seed(0))
@@ -274,7 +259,7 @@ def total_correlation(
 
     Args:
         x: Samples (N, columns), two columns or more.
-        method: As in ``entropy``, like all other options.
+        method: As in ``mutual_information``, like all other options; a bare ``discrete`` is about x.
 
     Examples:
         >>> x = torch.randn(2000, 3, generator=torch.Generator().manual_seed(0))

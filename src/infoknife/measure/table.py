@@ -124,7 +124,7 @@ def read_table(
     weights: Any = None,
     min_rows: int = MIN_ROWS,
 ) -> Table:
-    """Check the arguments of a measuring function, and find the kind of every column; options are as in ``entropy``.
+    """Check arguments and options, as ``mutual_information`` has them, and find the kind of every column.
 
     Examples:
         >>> x = {"age": [31, 45, 52] * 4, "pay": np.arange(12) / 7}

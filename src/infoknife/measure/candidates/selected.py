@@ -21,7 +21,7 @@ MIN_ROWS = 100  # training rows
 BINS = ((16, 5), (8, 8), (5, 16))  # of a column of x and one of y: fine waves on either side, and both alike
 PAIR_BINS = (6, 6)  # of each of two columns of x, and of y
 MAX_PAIRED = 64  # columns that are paired, the best of them
-COUNTS = (1, 2, 3, 5)  # how many of the best columns are tried together
+COLUMN_COUNTS = (1, 2, 3, 5)  # how many of the best columns are tried together
 
 
 @final
@@ -77,7 +77,7 @@ def _sets(sample: Sample, question: Question) -> list[tuple[Part, Part]]:
     singles = _single_scores(sample, xs, ys)  # x y
     ranked = singles.flatten().argsort(descending=True).tolist()
     found = []
-    for count in COUNTS:
+    for count in COLUMN_COUNTS:
         few = ranked[:count]
         found.append((union([xs[i // len(ys)] for i in few]), union([ys[i % len(ys)] for i in few])))
     y = ys[int(singles.amax(0).argmax())]
