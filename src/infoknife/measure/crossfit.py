@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from infoknife.distributed import alone
 from infoknife.measure.candidates.base import Candidate, Fitted
@@ -93,32 +95,37 @@ class Screened(NamedTuple):
         return full - reduced
 
 
-class _Reduced(NamedTuple):
-    """The second term of a question by itself: what is likely without the condition need not be so by the way."""
+@dataclass(frozen=True)
+class _WithSecond(Candidate):
+    """A candidate and, where there is one, what fits the second term by itself: together they have three terms.
 
-    question: Question  # what is asked about the columns of the second term
-    columns: Part  # these columns
-    candidate: Candidate | None  # what is fitted to them; `None` where the first term's density has to do
+    What is likely without the condition need not be so by the way.
+    """
 
-    @classmethod
-    def of(cls, candidate: Candidate, question: Question) -> Self:
-        """Of a candidate and what it is asked."""
-        alone = candidate.alone(question) if question.has_reduced_density else None
-        return cls(question.of_reduced(), question.target | (question.reduced or Part()), alone)
+    own: Candidate
+    second: Candidate | None
 
-    def fit(self, data: Sample, generator: torch.Generator) -> Fitted | None:
-        """Fit it to training rows."""
-        if self.candidate is None:
-            return None
-        return self.candidate.fit(data.narrowed(self.columns), self.question, generator)
+    @override
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
+        full = self.own.fit(data, question, generator)
+        if self.second is None:
+            return replace(full, of_rows=lambda rows: full.of_rows(rows)[[0, 1, 1]], fixed=self)
+        columns = question.target | (question.reduced or Part())
+        alone = self.second.fit(data.narrowed(columns), question.of_reduced(), generator)
 
-    def terms(self, full: Fitted, alone: Fitted | None, data: Sample) -> Tensor:
-        """Both terms of the whole fit, and the second by itself: (3, N)."""
-        terms = full.terms(data)
-        if alone is None:
-            return torch.cat([terms, terms[1:]])
-        second = alone.terms(data.narrowed(self.columns))[:1]
-        return torch.cat([terms, second if data.shift is None else second + data.shift])
+        def terms(rows: Sample) -> Tensor:
+            return torch.cat([full.of_rows(rows), alone.terms(rows.narrowed(columns))[:1]])
+
+        return replace(full, of_rows=terms, fixed=_WithSecond(self.own, alone.fixed or self.second))
+
+
+class _Fold(NamedTuple):
+    """A part of the rows, which is measured by what others have taught."""
+
+    out: Tensor  # its rows
+    rest: Tensor  # those of all other folds
+    taught: Tensor  # of these, what densities were fitted to
+    terms: Tensor  # of every candidate for what it was fitted to (C, 3 or 2, n)
 
 
 class Measured(NamedTuple):
@@ -327,44 +334,45 @@ def measure(
     value.
     """
     tried = [one._replace(candidate=one.fitted.fixed or one.candidate) for one in screened.tried]
-    reduced = [_Reduced.of(one.candidate, views[one.view].question) for one in tried]
+    asked = [views[one.view].question for one in tried]
+    both: list[Candidate] = [
+        _WithSecond(one, one.alone(question) if question.has_reduced_density else None)
+        for (_, one, _), question in zip(tried, asked, strict=True)
+    ]
     sample, question, _ = views[0]
     held = torch.zeros(len(tried), 3, len(sample)).to(sample.continuous)
-    seen: list[tuple[Tensor, Tensor]] = []
-    parameters, flexible = 0, [0.0] * len(tried)
-    folds = _folds(sample.parts(count, generator))
-    for k, (out, rest) in enumerate(folds):
-        some = rest[torch.randperm(len(rest), generator=generator)[:MAX_TRAINING]]
+    parameters, flexible, folds = 0, [0.0] * len(tried), []
+    parts = sample.parts(count, generator)
+    for k, out in enumerate(parts):
+        rest = torch.cat([*parts[:k], *parts[k + 1 :]])
+        taught = rest[torch.randperm(len(rest), generator=generator)[:MAX_TRAINING]]
         learned = []
-        for i, (v, candidate, _) in enumerate(tried):
-            progress((k + i / len(tried)) / count, f"fold {k + 1} of {count}: {candidate.name}")
-            rows = views[v].sample
-            training = rows.rows(some)
-            full = candidate.fit(training, views[v].question, generator)
-            alone = reduced[i].fit(training, generator)
-            if alone is not None:  # what the first fit searches for, others take over
-                reduced[i] = reduced[i]._replace(candidate=alone.fixed or reduced[i].candidate)
-            held[i][:, out] = reduced[i].terms(full, alone, rows.rows(out))
-            learned.append(reduced[i].terms(full, alone, training))
-            parameters, flexible[i] = max(parameters, full.parameters), float(full.is_flexible)
-        seen.append((some, torch.stack(learned)))
+        for i, one in enumerate(tried):
+            progress((k + i / len(tried)) / count, f"fold {k + 1} of {count}: {one.candidate.name}")
+            rows = views[one.view].sample
+            fitted = both[i].fit(training := rows.rows(taught), asked[i], generator)
+            both[i] = fitted.fixed or both[i]  # what the first fit searches for, others take over
+            held[i][:, out] = fitted.terms(rows.rows(out))
+            learned.append(fitted.terms(training))
+            parameters, flexible[i] = max(parameters, fitted.parameters), float(fitted.is_flexible)
+        folds.append(_Fold(out, rest, taught, torch.stack(learned)))
     progress(1.0, "done")
-    are_nested = [question.reduced is not None and one.candidate.is_density for one in tried]
-    held, seen = _nested(held, seen, folds, are_nested)
-    kept = _plausible(held, seen, limit, question)
+    held, folds = _nested(held, folds, [question.reduced is not None and one.candidate.is_density for one in tried])
+    kept = _plausible(held, folds, limit, question)
     if not kept:
         return None
     held = held[kept]
-    each = [weights(_some(held[:, 0, rest])) for _, rest in folds]
+    each = [weights(_some(held[:, 0, fold.rest])) for fold in folds]
     terms = torch.zeros_like(held[0])
-    for (out, _), w in zip(folds, each, strict=True):
-        terms[:, out] = stacked(held[:, :, out], w)
-    trained = [(rows, stacked(training[kept], w)) for (rows, training), w in zip(seen, each, strict=True)]
-    scarce = [terms[0, out] < _low(training[0]) for (out, _), (_, training) in zip(folds, trained, strict=True)]
+    for fold, w in zip(folds, each, strict=True):
+        terms[:, fold.out] = stacked(held[:, :, fold.out], w)
+    seen = [stacked(fold.terms[kept], w) for fold, w in zip(folds, each, strict=True)]
+    gaps = [(one - terms[:, fold.taught]).mean(1) for fold, one in zip(folds, seen, strict=True)]
+    scarce = [terms[0, fold.out] < _low(one[0]) for fold, one in zip(folds, seen, strict=True)]
     names, shares = [tried[i].name(views) for i in kept], torch.stack(each).mean(0).tolist()
     measured = Measured(
         terms=terms,
-        gap=torch.stack([(training - terms[:, rows]).mean(1) for rows, training in trained]).mean(0),
+        gap=torch.stack(gaps).mean(0),
         flexible=sum(flexible[i] * share for i, share in zip(kept, shares, strict=True)),
         means=terms.mean(1).unsqueeze(0),
         shares=dict(zip(names, shares, strict=True)),
@@ -377,37 +385,27 @@ def measure(
     return measured if named else _or_neighbours(measured, views[0], generator)
 
 
-def _folds(parts: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
-    """The rows of every part, and those of all others."""
-    return [(out, torch.cat([*parts[:k], *parts[k + 1 :]])) for k, out in enumerate(parts)]
-
-
-def _nested(
-    held: Tensor,
-    seen: Sequence[tuple[Tensor, Tensor]],
-    folds: Sequence[tuple[Tensor, Tensor]],
-    are_nested: Sequence[bool],
-) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
-    """Terms (C, 2, N) in which either density can do what the other can, from those of `_Reduced.terms` (C, 3, N).
+def _nested(held: Tensor, folds: Sequence[_Fold], are_nested: Sequence[bool]) -> tuple[Tensor, list[_Fold]]:
+    """Terms (C, 2, N) in which either density can do what the other can, from those of `_WithSecond` (C, 3, N).
 
     The second is the best average of a candidate's own and the one that was fitted by itself, so that no information is
     invented; the first the best average with the second, so that a condition that tells nothing does no harm. The
     weights of a fold come from the rows of all others.
     """
-    terms, trained = held[:, :2].clone(), [(rows, learned[:, :2].clone()) for rows, learned in seen]
+    terms, seen = held[:, :2].clone(), [fold.terms[:, :2].clone() for fold in folds]
 
-    def nested(both: Tensor, alone: Tensor, either: Tensor) -> Tensor:
-        second = stacked(both[1:], alone)
-        return torch.stack([stacked(torch.stack([both[0], second]), either), second])
+    def nested(three: Tensor, alone: Tensor, either: Tensor) -> Tensor:
+        second = stacked(three[1:], alone)
+        return torch.stack([stacked(torch.stack([three[0], second]), either), second])
 
-    for k, (out, rest) in enumerate(folds):
+    for fold, own in zip(folds, seen, strict=True):
         for i in (i for i, is_nested in enumerate(are_nested) if is_nested):
-            some = _some(held[i][:, rest])
+            some = _some(held[i][:, fold.rest])
             alone = weights(some[1:])
             either = weights(torch.stack([some[0], stacked(some[1:], alone)]))
-            terms[i, :, out] = nested(held[i][:, out], alone, either)
-            trained[k][1][i] = nested(seen[k][1][i], alone, either)
-    return terms, trained
+            terms[i, :, fold.out] = nested(held[i][:, fold.out], alone, either)
+            own[i] = nested(fold.terms[i], alone, either)
+    return terms, [fold._replace(terms=own) for fold, own in zip(folds, seen, strict=True)]
 
 
 def _or_neighbours(measured: Measured, view: View, generator: torch.Generator) -> Measured:
@@ -444,13 +442,13 @@ def _curve_of_neighbours(view: View, generator: torch.Generator) -> Tensor | Non
     return _points([value_of(question, Neighbours().fit(rows, question, generator).terms(some)) for rows in nested])
 
 
-def _neighbours(view: View, folds: Sequence[tuple[Tensor, Tensor]], generator: torch.Generator) -> Tensor | None:
+def _neighbours(view: View, folds: Sequence[_Fold], generator: torch.Generator) -> Tensor | None:
     """What nearest neighbours among the rows of all other folds say of every row (N,)."""
     sample, question, _ = view
     candidate, found = Neighbours(), torch.zeros(len(sample)).to(sample.continuous)
     if not candidate.supports(sample, question) or len(sample) > MAX_TRAINING:
         return None
-    for out, rest in folds:
+    for out, rest, *_ in folds:
         found[out] = value_of(question, candidate.fit(sample.rows(rest), question, generator).terms(sample.rows(out)))
     return found
 
@@ -460,7 +458,7 @@ def _some(log_probs: Tensor) -> Tensor:
     return log_probs[:, :: -(-log_probs.shape[1] // MAX_HELD_OUT)]
 
 
-def _plausible(held: Tensor, seen: list[tuple[Tensor, Tensor]], limit: float, question: Question) -> list[int]:
+def _plausible(held: Tensor, folds: Sequence[_Fold], limit: float, question: Question) -> list[int]:
     """Which candidates (C, 2, N) give a value that can be; all that are finite, where an entropy is asked for."""
     kept = []
     for i, terms in enumerate(held):
@@ -468,7 +466,7 @@ def _plausible(held: Tensor, seen: list[tuple[Tensor, Tensor]], limit: float, qu
             continue
         if question.reduced is not None:
             ratio = terms[0] - terms[1]
-            gaps = [((training[i][0] - training[i][1]) - ratio[rows]).mean() for rows, training in seen]
+            gaps = [((fold.terms[i][0] - fold.terms[i][1]) - ratio[fold.taught]).mean() for fold in folds]
             value = float(ratio.mean() + torch.stack(gaps).mean() / 2)
             if is_absurd(value, float(ratio.std()) / math.sqrt(len(ratio)), limit):
                 continue
