@@ -87,7 +87,7 @@ FORMS: list[tuple[list[Any], list[Any], bool, str]] = [
 def test_forms(value: Any, data: list[Any], is_number: bool, note: str) -> None:
     one = column(value)
     assert one.data.tolist() == (pytest.approx(data) if is_number else data)
-    assert (one.is_number, one.note, one.missing.any()) == (is_number, note, False)
+    assert (one.is_number, one.note, bool(one.missing.any())) == (is_number, note, False)
     assert (one.data.dtype.kind in "iu") == (is_number and isinstance(data[0], int) and not note)
 
 

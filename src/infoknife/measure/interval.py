@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from infoknife.measure.candidates.mixtures import MIN_ROWS_PER_COLUMN
 from infoknife.measure.candidates.selected import Selected
 from infoknife.measure.crossfit import Measured, is_absurd
 from infoknife.measure.estimate import Bound, Candidate, Diagnostics, Doubts, Estimate, Unit
@@ -19,7 +20,6 @@ Z_SCORE = 2.0  # standard deviations to a bound that is surely not passed
 OPEN_MISFIT, OPEN_SHARE = 0.2, 0.5  # in nats, and as a part of the value: from here on the upper end is open
 CUTS = 3  # cut every column into so many parts: with fewer rows than cells nothing shows what densities miss
 MAX_GAP = 0.3  # nats between training and held-out rows that ask for more rows
-MIN_ROWS_PER_COLUMN = 5  # below which nothing of many columns can be learned
 MAX_LAG = 200  # rows apart that may still be alike
 MIN_CORRELATION = 0.05  # product of autocorrelations from which on rows count as alike
 MIN_INEFFICIENCY = 2.0  # rows that are worth one: fewer are not worth a message
@@ -35,7 +35,7 @@ def unmeasured(value: float, unit: Unit, quantity: str, table: Table, why: str) 
 
     It has a standard error only if it is finite: that of one row in all of them.
     """
-    warnings.warn(why, MeasurementWarning, stacklevel=4)  # that of the caller of `streamed`
+    warnings.warn(why, MeasurementWarning, stacklevel=4)  # that of the caller of `measuring`
     rows, stderr = table.measured_rows, 1 / table.measured_rows if math.isfinite(value) else math.nan
     told = Diagnostics("none", rows, messages=(why, *table.notes), columns=table.kinds)
     return Estimate(value, stderr, unit, quantity, np.full(rows, value), told)
