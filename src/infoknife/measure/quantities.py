@@ -17,7 +17,7 @@ from infoknife.measure.candidates import EFFORTS, Effort, candidates
 from infoknife.measure.certificate import box, certify
 from infoknife.measure.columns import Missing, read_argument
 from infoknife.measure.crossfit import Measured, Progress, measure, screen
-from infoknife.measure.estimate import UNITS, Bound, Diagnostics, Estimate, Unit, half_width
+from infoknife.measure.estimate import UNITS, Bound, Estimate, Unit, half_width
 from infoknife.measure.interval import absurd, answer, correction_share, serial_note, unmeasured
 from infoknife.measure.question import View, seeded, views, with_unmixed
 from infoknife.measure.relations import dependent_columns, deterministic, without_dependent
@@ -325,10 +325,7 @@ def normalized_mutual_information(
         value=value,
         stderr=(high - low) / 2,
         misfit=(value - scale(information.value - below), scale(information.value + above) - value),
-        diagnostics=Diagnostics(
-            *(told.method, told.rows),
-            **{name: getattr(told, name) for name in ("folds", "parameters", "tail", "messages", "columns")},
-        ),
+        diagnostics=replace(told, gap=None, correction=None, candidates=(), doubts=None, curve=(), neighbours=None),
         unit="ratio",
         quantity="normalised mutual information",
     )
