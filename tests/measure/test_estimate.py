@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from rich.console import Console
 from scipy import stats
 
-from infoknife.measure.estimate import Candidate, Diagnostics, Estimate
+from infoknife.measure.estimate import CandidateScore, Diagnostics, Estimate
 
 TOLD = Diagnostics(
     "knife",
     rows=4,
-    candidates=(Candidate("gaussian", 2.5, 0.25), Candidate("knife", 2.0, 0.75)),
+    candidates=(CandidateScore("gaussian", 2.5, 0.25), CandidateScore("knife", 2.0, 0.75)),
     folds=2,
     parameters=1200,
     gap=0.1,

@@ -32,7 +32,7 @@ QUANTITIES = (
 )
 
 
-class Candidate(NamedTuple):
+class CandidateScore(NamedTuple):
     """A density that was tried.
 
     Attributes:
@@ -124,7 +124,7 @@ class Diagnostics:
 
     method: str
     rows: int
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[CandidateScore, ...] = ()
     folds: int | None = None
     parameters: int | None = None
     gap: float | None = None
@@ -137,7 +137,7 @@ class Diagnostics:
     neighbours: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "candidates", tuple(Candidate(*candidate) for candidate in self.candidates))
+        object.__setattr__(self, "candidates", tuple(CandidateScore(*candidate) for candidate in self.candidates))
 
     def scaled(self, factor: float) -> Self:
         """Return the same diagnostics with scores and gap in a unit that is ``1 / factor`` of theirs."""

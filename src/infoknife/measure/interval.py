@@ -11,7 +11,7 @@ from torch import Tensor
 from infoknife.measure.candidates.mixtures import MIN_ROWS_PER_COLUMN
 from infoknife.measure.candidates.selected import Selected
 from infoknife.measure.crossfit import Measured, is_absurd
-from infoknife.measure.estimate import Bound, Candidate, Diagnostics, Doubts, Estimate, Unit
+from infoknife.measure.estimate import Bound, CandidateScore, Diagnostics, Doubts, Estimate, Unit
 from infoknife.measure.question import Question, View
 from infoknife.measure.table import Column, Table
 
@@ -89,7 +89,7 @@ def answer(
     diagnostics = Diagnostics(
         method=" + ".join(_names(measured.shares)),
         rows=len(rows),
-        candidates=tuple(Candidate(name, score, measured.shares.get(name, 0.0)) for name, score in scores.items()),
+        candidates=tuple(CandidateScore(name, score, measured.shares.get(name, 0.0)) for name, score in scores.items()),
         folds=measured.folds,
         parameters=measured.parameters,
         gap=gap,

@@ -7,7 +7,7 @@ from torch import Tensor
 from infoknife.measure import candidates as catalogue
 from infoknife.measure.candidates import CLOSED, EFFORTS, NETWORKS, base, candidates, methods
 from infoknife.measure.candidates.base import Fitted
-from infoknife.measure.candidates.networks import Classifier, NetworkDensity, NetworkDifference
+from infoknife.measure.candidates.networks import ClassifierCandidate, NetworkDensity, NetworkDifference
 from infoknife.measure.question import Sample
 
 
@@ -62,7 +62,7 @@ def test_the_cheap_ones_come_first(effort: str) -> None:
 @pytest.mark.parametrize("method", NETWORKS)
 def test_a_network_is_trained_for_the_effort_s_steps(method: str, effort: str) -> None:
     (one,) = candidates(method, effort)
-    assert isinstance(one, NetworkDensity | NetworkDifference | Classifier)
+    assert isinstance(one, NetworkDensity | NetworkDifference | ClassifierCandidate)
     assert one.steps == EFFORTS[effort].steps > 0
 
 

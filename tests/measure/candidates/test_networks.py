@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from infoknife.densities import KNIFE
-from infoknife.measure.candidates.networks import MAX_CLASSES, MIN_ROWS, SMOOTH, Classifier, NetworkDensity
+from infoknife.measure.candidates.networks import MAX_CLASSES, MIN_ROWS, SMOOTH, ClassifierCandidate, NetworkDensity
 from infoknife.measure.question import Part, Question, Sample
 from tests.measure.samples import class_information, sample
 
@@ -125,13 +125,13 @@ def test_densities_suit_continuous_targets_and_enough_rows() -> None:
     ids=["information", "entropy"],
 )
 def test_classifiers_find_the_truth(question: Question, truth: float, generator: torch.Generator) -> None:
-    found = Classifier(150).fit(classes(), question, generator).ratio(classes(4000, seed=1))
+    found = ClassifierCandidate(150).fit(classes(), question, generator).ratio(classes(4000, seed=1))
     assert float(found.mean()) == pytest.approx(truth, abs=0.05)
 
 
 def test_without_a_condition_frequencies_answer(generator: torch.Generator) -> None:
     rows = classes(300)
-    _, reduced = Classifier(1).fit(rows, CLASSES, generator).terms(rows)
+    _, reduced = ClassifierCandidate(1).fit(rows, CLASSES, generator).terms(rows)
     counts = np.bincount(rows.discrete[:, 0]) + SMOOTH
     np.testing.assert_allclose(reduced, np.log(counts / counts.sum())[rows.discrete[:, 0]], rtol=1e-6)
 
@@ -144,7 +144,7 @@ def test_two_columns_of_classes_are_one_target(generator: torch.Generator) -> No
     rows = sample(rng.normal(size=(1500, 1)), first, second)
     question = Question("conditional entropy", Part((), (0, 1)), Part((0,)))
     found = -float(
-        Classifier(100)
+        ClassifierCandidate(100)
         .fit(rows.rows(slice(0, 1000)), question, generator)
         .terms(rows.rows(slice(1000, None)))[0]
         .mean()
@@ -158,12 +158,14 @@ def test_a_network_learns_what_a_line_cannot(generator: torch.Generator) -> None
         return sample(x, (x.prod(1) > 0).astype(np.int64))
 
     question = Question("mutual information", CLASS, Part((0, 1)), Part())
-    found = float(Classifier(200).fit(quadrants(1000, 0), question, generator).ratio(quadrants(1000, 1)).mean())
+    found = float(
+        ClassifierCandidate(200).fit(quadrants(1000, 0), question, generator).ratio(quadrants(1000, 1)).mean()
+    )
     assert 0.45 < found < math.log(2)
 
 
 def test_classifiers_suit_a_few_classes_given_numbers() -> None:
-    suits, rows = Classifier(1).supports, classes(MIN_ROWS)
+    suits, rows = ClassifierCandidate(1).supports, classes(MIN_ROWS)
     assert suits(rows, CLASSES)
     assert not suits(rows.rows(slice(1, None)), CLASSES)
     assert not suits(rows, Question("entropy", CLASS, Part()))

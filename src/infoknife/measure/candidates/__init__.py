@@ -10,7 +10,7 @@ from infoknife.measure.candidates.base import Candidate
 from infoknife.measure.candidates.coordinates import normal, standard
 from infoknife.measure.candidates.mixtures import Counts, GaussianKernel, MixtureCandidate, StudentKernel
 from infoknife.measure.candidates.neighbours import Neighbours
-from infoknife.measure.candidates.networks import Classifier, NetworkDensity, NetworkDifference
+from infoknife.measure.candidates.networks import ClassifierCandidate, NetworkDensity, NetworkDifference
 from infoknife.measure.candidates.selected import Selected
 
 Effort = Literal["quick", "standard", "thorough"]
@@ -52,7 +52,7 @@ NETWORKS: dict[str, Callable[[int], Candidate]] = {
     "autoregressive": lambda steps: NetworkDensity(
         "autoregressive", lambda d, v: Autoregressive(d, 16, given_dim=v, hidden=96), steps
     ),
-    "classifier": Classifier,
+    "classifier": ClassifierCandidate,
     "knife": lambda steps: NetworkDensity("knife", lambda d, v: KNIFE(d, 32, given_dim=v), steps),
     "flow": lambda steps: NetworkDensity("flow", lambda d, v: Flow(d, given_dim=v), steps),
 }

@@ -116,7 +116,7 @@ class NetworkDifference(Candidate):
 
 @final
 @dataclass(frozen=True)
-class Classifier(Candidate):
+class ClassifierCandidate(Candidate):
     """A network that tells the class from the condition, for a target of classes."""
 
     steps: int
