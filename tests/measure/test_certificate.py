@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from infoknife.measure import Certificate, Estimate, entropy
+from infoknife.measure import Certificate, Diagnostics, Estimate, entropy
 from infoknife.measure.candidates import candidates
 from infoknife.measure.certificate import UNIFORM_WEIGHT, box, certify
 from infoknife.measure.question import views
@@ -135,5 +135,7 @@ def test_the_bound_holds_as_often_as_it_says(p: float) -> None:
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, 95, math.nan])
 def test_levels_are_probabilities(level: float) -> None:
-    with pytest.raises(ValueError, match=r"^level"):
-        Certificate(np.ones(5), low=0.0, high=1.0).upper(level)
+    one = Estimate(1.0, 0.1, "nats", "entropy", np.ones(5), Diagnostics("counts", rows=5))
+    for ask in (Certificate(np.ones(5), low=0.0, high=1.0).upper, one.interval):
+        with pytest.raises(ValueError, match=r"^level is .*; expected a probability between 0 and 1, such as 0.95"):
+            ask(level)

@@ -4,8 +4,8 @@ import json
 import math
 import pickle
 from dataclasses import FrozenInstanceError
-from html.parser import HTMLParser
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -100,12 +100,6 @@ def test_interval_is_that_of_scipy(value: float, stderr: float, level: float) ->
     assert estimate(value, stderr).interval(level) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("level", [0, 1, -0.5, 95, math.nan])
-def test_levels_are_probabilities(level: float) -> None:
-    with pytest.raises(ValueError, match=r"^level is .*; expected a probability between 0 and 1, such as 0.95"):
-        estimate().interval(level)
-
-
 # units
 
 
@@ -173,47 +167,23 @@ def test_rich_table() -> None:
         assert text in shown
 
 
-@pytest.mark.parametrize("correction", [None, 0.0])
-def test_no_correction_is_not_shown(correction: float | None) -> None:
-    told = Diagnostics("counts", rows=4, parameters=0, correction=correction)
-    shown = rendered(estimate(diagnostics=told))
-    assert "corrected" not in shown
-    assert "parameters" not in shown
-
-
-def test_rich_table_of_little() -> None:
+def test_what_does_not_apply_is_not_shown() -> None:
+    for correction in (None, 0.0):
+        shown = rendered(estimate(diagnostics=Diagnostics("counts", rows=4, parameters=0, correction=correction)))
+        assert "corrected" not in shown
+        assert "parameters" not in shown
     shown = rendered(infinite())
     assert "inf nats" in shown
     assert "y is a linear function of x" in shown
     assert not any(word in shown for word in ("interval", "folds", "tails", "None", "nan"))
 
 
-class Tags(HTMLParser):
-    """Open tags, which must be closed in order."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.seen: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.open.append(tag)
-        self.seen.add(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
 def test_html_is_whole_escaped_and_without_colours_of_its_own() -> None:
     told = Diagnostics("<script>", rows=4, messages=("x['a&b'] < 3",))
     html = estimate(diagnostics=told)._repr_html_()
-    tags = Tags()
-    tags.feed(html)
-    assert tags.open == []
-    assert tags.seen == {"table", "thead", "tbody", "tr", "th", "td"}
-    assert "&lt;script&gt;" in html
-    assert "a&amp;b" in html
-    assert "0.693 ± 0.011 nats" in html
+    tree = ElementTree.fromstring(html)
+    assert {one.tag for one in tree.iter()} == {"table", "thead", "tbody", "tr", "th", "td"}
+    assert {"<script>", "x['a&b'] < 3", "0.693 ± 0.011 nats"} <= set(tree.itertext())
     assert "#" not in html.replace("&#x27;", "")
     assert "http" not in html
 
