@@ -6,6 +6,7 @@ that leaving something out costs little.
 """
 
 import warnings
+from dataclasses import replace
 from statistics import fmean
 from typing import Annotated, Any
 from unittest.mock import patch
@@ -14,7 +15,7 @@ import torch
 import typer
 
 from infoknife import mutual_information
-from infoknife.measure.candidates import catalogue
+from infoknife.measure import candidates as catalogue
 from infoknife.measure.candidates.base import Candidate, Fitted
 from infoknife.measure.question import Question, Sample
 from infoknife.tasks.judging import Case, cases
@@ -45,11 +46,10 @@ class Kept(Candidate):
         rows = (len(data), data.continuous.sum().item(), data.continuous[:1].sum().item(), data.discrete.sum().item())
         key = (type(self.own), str(sorted(vars(self.own).items(), key=str)), question, rows)
         if key not in self.fits:
-            self.fits[key] = self.own.fit(data, question, generator)
+            found = self.own.fit(data, question, generator)
+            fixed = None if found.fixed is None else Kept(found.fixed, self.fits)
+            self.fits[key] = replace(found, fixed=fixed)
         return self.fits[key]
-
-    def with_fixed_hyperparameters(self, fitted: Fitted) -> Candidate:
-        return Kept(self.own.with_fixed_hyperparameters(fitted), self.fits)
 
 
 def errors(case: Case, n: int) -> dict[str, float]:

@@ -9,7 +9,7 @@ import torch
 from benchmarks.rows import Bar, Row
 from benchmarks.timing import normal
 from infoknife import audit, mutual_information
-from infoknife.measure.candidates.catalogue import Effort
+from infoknife.measure.candidates import Effort
 
 THREADS = 2  # those of the audit's bar
 

@@ -10,8 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,18 +26,6 @@ MIN_ROWS = 100
 MAX_KNOTS = 400  # quantiles of a variate that its map to a normal one goes through
 LABEL_RANK = 32  # principal axes that are looked at for a label
 MAX_CORRELATION = 1 - 1e-9
-
-
-class About(NamedTuple):
-    """What a representation tells on average about the others: nats and their standard error."""
-
-    value: float
-    stderr: float
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The normal interval."""
-        half = -NormalDist().inv_cdf((1 - level) / 2) * self.stderr
-        return self.value - half, self.value + half
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,11 +48,11 @@ class Comparison:
         """I(z_i; z_j) of two names, in any order."""
         return self.pairs[names if names in self.pairs else names[::-1]]
 
-    def about(self, name: str) -> About:
+    def about(self, name: str) -> Estimate:
         """The mean information that one tells about the others, with the error of that mean over the same rows."""
         found = [self[name, other] for other in self.names if other != name]
         pointwise = np.mean([one.pointwise for one in found], axis=0)
-        return About(float(np.mean([one.value for one in found])), float(pointwise.std()) / math.sqrt(len(pointwise)))
+        return _estimate(pointwise, float(np.mean([one.value for one in found])), by_chance=0.0)
 
     @property
     def ranking(self) -> tuple[str, ...]:
@@ -84,7 +71,10 @@ class Comparison:
         return {
             "ranking": list(self.ranking),
             "pairs": [{"names": list(names)} | one.as_dict() for names, one in self.pairs.items()],
-            "about_others": {name: one._asdict() | {"interval": list(one.interval())} for name, one in about.items()},
+            "about_others": {
+                name: {"value": one.value, "stderr": one.stderr, "interval": list(one.interval())}
+                for name, one in about.items()
+            },
             "label": {name: one.as_dict() for name, one in self.label.items()},
             "variance_kept": dict(self.kept),
         }
@@ -159,7 +149,10 @@ def compare(*representations: Any, label: Any = None, rank: int = 256, seed: int
             pointwise[a, b][test] = _canonical(white[a], white[b], directions, scales, test)
     informed = {} if label is None else {name: _about_label(z, label, seed) for name, z in given.items()}
     shares = {name: float(np.mean(several)) for name, several in kept.items()}
-    return Comparison(names, {pair: _estimate(values) for pair, values in pointwise.items()}, informed, shares)
+    estimates = {
+        pair: _estimate(values, float(values.mean()), by_chance=1 / rows) for pair, values in pointwise.items()
+    }
+    return Comparison(names, estimates, informed, shares)
 
 
 def _named(representations: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Floats]:
@@ -199,9 +192,7 @@ def _canonical(
     n, rows = len(scales), np.concatenate([scales, test])
     u, v = _normal(x[rows] @ left, n), _normal(y[rows] @ right.T, n)
     rho = (u[:n] * v[:n]).mean(0) / np.sqrt(np.square(u[:n]).mean(0) * np.square(v[:n]).mean(0))
-    chance = math.sqrt(
-        2 * math.log1p(len(rho)) / n
-    )  # the largest of so many that are none (Donoho and Johnstone, 1994)
+    chance = math.sqrt(2 * math.log1p(len(rho)) / n)  # the largest of none (Donoho and Johnstone, 1994)
     rho = np.where(rho > chance, rho, 0.0).clip(max=MAX_CORRELATION)
     u, v, left_over = u[n:], v[n:], 1 - rho**2
     terms = -0.5 * np.log(left_over) - (rho**2 * (u**2 + v**2) - 2 * rho * u * v) / (2 * left_over)
@@ -218,11 +209,11 @@ def _normal(z: Floats, n: int) -> Floats:
     return np.stack([np.interp(column, own, ndtri(levels)) for column, own in zip(z.T, knots, strict=True)], 1)
 
 
-def _estimate(pointwise: Floats) -> Estimate:
+def _estimate(pointwise: Floats, value: float, by_chance: float) -> Estimate:
     N = len(pointwise)
-    stderr = math.hypot(float(pointwise.std()) / math.sqrt(N), 1 / N)
+    stderr = math.hypot(float(pointwise.std()) / math.sqrt(N), by_chance)
     told = Diagnostics("canonical", N, folds=FOLDS)
-    return Estimate(float(pointwise.mean()), stderr, "nats", "mutual information", pointwise, told)
+    return Estimate(value, stderr, "nats", "mutual information", pointwise, told)
 
 
 def _about_label(z: Floats, label: Any, seed: int) -> Estimate:

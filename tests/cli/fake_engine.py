@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from infoknife import measure
 from infoknife.measure import pairs
-from infoknife.measure.estimate import Candidate, Diagnostics, Estimate
-from infoknife.measure.interval import column_kinds
+from infoknife.measure.estimate import CandidateScore, Diagnostics, Estimate
 from infoknife.measure.table import Table, read_table
 
 
@@ -64,16 +63,16 @@ class Engine:
     def _estimate(
         self, quantity: str, pointwise: NDArray[np.float64], table: Table, options: dict[str, Any]
     ) -> Estimate:
-        rows, kinds = len(pointwise), column_kinds(table)
+        rows, kinds = len(pointwise), table.kinds
         messages = (*self.messages, *table.notes)
         if self.value is not None:
             why = Diagnostics("none", rows, messages=messages, columns=kinds)
             return Estimate(self.value, math.nan, options["unit"], quantity, np.full(rows, self.value), why)
         score = float(pointwise.mean())
         tried = (
-            Candidate("gaussian", score + 0.2, 0.0),
-            Candidate("mixture", score, 0.7),
-            Candidate("k", score + 0.1, 0.3),
+            CandidateScore("gaussian", score + 0.2, 0.0),
+            CandidateScore("mixture", score, 0.7),
+            CandidateScore("k", score + 0.1, 0.3),
         )
         told = Diagnostics("stack", rows, tried, folds=4, messages=messages, columns=kinds)
         stderr = float(pointwise.std() / rows**0.5)

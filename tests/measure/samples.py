@@ -4,10 +4,12 @@ import math
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy import integrate, stats
 
 from infoknife.measure import Estimate
+from infoknife.measure.question import Sample
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -31,10 +33,27 @@ LABELLED: tuple[Array, Codes] = (np.random.default_rng(2).normal(size=1100) + 2 
 CHEAP: dict[str, Any] = {"method": "gaussian", "effort": "quick"}
 
 
+def sample(continuous: Array | None = None, *codes: Codes) -> Sample:
+    """Rows of continuous columns (N, d) and columns of codes."""
+    rows = len(codes[0]) if continuous is None else len(continuous)
+    discrete = np.stack(codes, 1) if codes else np.zeros((rows, 0), dtype=np.int64)
+    numbers = np.zeros((rows, 0)) if continuous is None else np.asarray(continuous).reshape(rows, -1)
+    return Sample(torch.tensor(numbers), torch.tensor(discrete), tuple(int(code.max()) + 1 for code in codes))
+
+
 def pair(rows: int, d: int, seed: int = 0) -> tuple[Array, Array]:
     """Two Gaussian variables whose columns are correlated one by one."""
     x, noise = np.random.default_rng(seed).normal(size=(2, rows, d))
     return x, RHO * x + math.sqrt(1 - RHO**2) * noise
+
+
+def series(rows: int, memory: float, seed: int) -> Array:
+    """Numbers that each keep a part of the one before."""
+    found = np.random.default_rng(seed).normal(size=rows)
+    found[0] = 0
+    for i in range(1, rows):
+        found[i] += memory * found[i - 1]
+    return found
 
 
 def log_det(*columns: int) -> float:

@@ -45,51 +45,50 @@ def test_floats_are_numbers(value: Any) -> None:
     assert {one.argument for one in columns} == {"x"}
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
+FLAGS = [True, False] * 6
+HOURS = [i / 24 for i in range(N)]
+QUARTERS = [i / 4 for i in range(N)]
+DATES, DURATIONS = "x has dates: taken as days since 2020-01-01", "x has durations: taken as days"
+
+# forms of the same column, its values, whether these are numbers, and what is said about it
+FORMS: list[tuple[list[Any], list[Any], bool, str]] = [
+    (
+        [WORDS, tuple(WORDS), {"a": WORDS}, [(word,) for word in WORDS], [word.encode() for word in WORDS]],
         WORDS,
-        tuple(WORDS),
-        {"a": WORDS},
-        [(word,) for word in WORDS],
-        np.array(WORDS),
-        np.array(WORDS, dtype=object),
-        np.array(WORDS, dtype="S"),
-        [word.encode() for word in WORDS],
-        pd.Series(WORDS),
-        pd.Series(WORDS, dtype=object),
-        pd.Series(WORDS, dtype="category"),
-        pd.Categorical(WORDS),
-        pd.array(WORDS),
-        pd.DataFrame({"a": WORDS}),
-        pl.Series(WORDS),
-        pl.Series(WORDS, dtype=pl.Categorical),
-        pl.Series(WORDS, dtype=pl.Enum(["green", "red", "blue"])),
-        pl.DataFrame({"a": WORDS}),
-    ],
+        False,
+        "",
+    ),
+    ([np.array(WORDS), np.array(WORDS, dtype=object), np.array(WORDS, dtype="S")], WORDS, False, ""),
+    ([pd.Series(WORDS), pd.Series(WORDS, dtype=object), pd.Series(WORDS, dtype="category")], WORDS, False, ""),
+    ([pd.Categorical(WORDS), pd.array(WORDS), pd.DataFrame({"a": WORDS})], WORDS, False, ""),
+    ([pl.Series(WORDS), pl.Series(WORDS, dtype=pl.Categorical), pl.DataFrame({"a": WORDS})], WORDS, False, ""),
+    ([pl.Series(WORDS, dtype=pl.Enum(["green", "red", "blue"]))], WORDS, False, ""),
+    ([FLAGS, np.array(FLAGS), torch.tensor(FLAGS), pl.Series(FLAGS)], FLAGS, False, ""),
+    ([pd.Series(FLAGS, dtype="boolean")], FLAGS, False, ""),
+    ([pd.Series(pd.Categorical([2020, 2022] * 6))], ["2020", "2022"] * 6, False, ""),
+    ([[2**70, 2**71] * 6], [str(2**70), str(2**71)] * 6, False, ""),  # beyond the integers of machines
+    ([range(N), np.arange(N, dtype=np.uint64), torch.arange(N, dtype=torch.int16)], list(range(N)), True, ""),
+    ([pd.Series(range(N), dtype="Int64")], list(range(N)), True, ""),
+    ([[Decimal(i) / 4 for i in range(N)], QUARTERS, pl.arange(N, eager=True) / 4], QUARTERS, True, ""),
+    ([[1, 2.5] * 6], [1.0, 2.5] * 6, True, ""),
+    ([DAYS, np.array(DAYS, dtype="datetime64[D]"), pl.Series(DAYS)], list(range(N)), True, DATES),
+    ([pd.Series(pd.to_datetime(DAYS)), pd.Series(pd.to_datetime(DAYS, utc=True))], list(range(N)), True, DATES),
+    ([[dt.datetime(2020, 1, day.day) for day in DAYS]], list(range(N)), True, DATES),
+    ([pd.Series(pd.to_timedelta(range(N), unit="h"))], HOURS, True, DURATIONS),
+    ([[dt.timedelta(hours=i) for i in range(N)], [dt.time(i) for i in range(N)]], HOURS, True, DURATIONS),
+]
+
+
+@pytest.mark.parametrize(
+    ("value", "data", "is_number", "note"),
+    [(form, *rest) for forms, *rest in FORMS for form in forms],
     ids=lambda value: type(value).__module__.partition(".")[0] + "-" + type(value).__name__,
 )
-def test_strings_and_categories_are_labels(value: Any) -> None:
+def test_forms(value: Any, data: list[Any], is_number: bool, note: str) -> None:
     one = column(value)
-    assert not one.is_number
-    assert one.data.tolist() == WORDS
-
-
-FLAGS = [True, False] * 6
-
-
-@pytest.mark.parametrize(
-    "value",
-    [FLAGS, np.array(FLAGS), torch.tensor(FLAGS), pd.Series(FLAGS, dtype="boolean"), pl.Series(FLAGS)],
-    ids=["list", "numpy", "torch", "pandas", "polars"],
-)
-def test_booleans_are_labels(value: Any) -> None:
-    assert column(value).data.tolist() == FLAGS
-    assert not column(value).is_number
-
-
-def test_categories_of_numbers_are_labels() -> None:
-    assert not column(pd.Series(pd.Categorical([2020, 2022] * 6))).is_number
+    assert one.data.tolist() == (pytest.approx(data) if is_number else data)
+    assert (one.is_number, one.note, bool(one.missing.any())) == (is_number, note, False)
+    assert (one.data.dtype.kind in "iu") == (is_number and isinstance(data[0], int) and not note)
 
 
 @pytest.mark.parametrize(
@@ -115,60 +114,10 @@ def test_precision(dtype: str, expected: str) -> None:
     assert column(ROWS[:, 0].astype(dtype)).data.dtype == expected
 
 
-@pytest.mark.parametrize(
-    "value",
-    [[Decimal(i) / 4 for i in range(N)], [i / 4 for i in range(N)], pl.arange(N, eager=True) / 4, [1, 2.5] * 6],
-)
-def test_numbers_of_other_kinds(value: Any) -> None:
-    assert column(value).data.tolist() == [float(v) for v in value]
-
-
-@pytest.mark.parametrize(
-    "value",
-    [range(N), np.arange(N, dtype=np.uint64), torch.arange(N, dtype=torch.int16), pd.Series(range(N), dtype="Int64")],
-    ids=["range", "numpy", "torch", "pandas"],
-)
-def test_integers_stay_integers(value: Any) -> None:
-    assert column(value).data.dtype.kind in "iu"
-    assert column(value).data.tolist() == list(range(N))
-
-
-def test_integers_beyond_those_of_machines_are_labels() -> None:
-    assert not column([2**70, 2**71] * 6).is_number
-
-
 def test_columns_are_copies_without_gradient() -> None:
     value = torch.tensor(ROWS[:, 0], requires_grad=True)
     column(value).data[0] = 7
     assert value[0] != 7
-
-
-# dates
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        DAYS,
-        np.array(DAYS, dtype="datetime64[D]"),
-        pd.Series(pd.to_datetime(DAYS)),
-        pd.Series(pd.to_datetime(DAYS, utc=True)),
-        pl.Series(DAYS),
-        [dt.datetime(2020, 1, day.day) for day in DAYS],
-    ],
-    ids=["dates", "numpy", "pandas", "zoned", "polars", "datetimes"],
-)
-def test_dates_are_days(value: Any) -> None:
-    one = column(value)
-    assert one.data.tolist() == list(range(N))
-    assert one.note == "x has dates: taken as days since 2020-01-01"
-
-
-def test_durations_are_days() -> None:
-    for value in (pd.Series(pd.to_timedelta(range(N), unit="h")), [dt.timedelta(hours=i) for i in range(N)]):
-        assert column(value).data.tolist() == pytest.approx([i / 24 for i in range(N)])
-        assert column(value).note == "x has durations: taken as days"
-    assert column([dt.time(i, 30) for i in range(N)]).data[0] == pytest.approx(0.5 / 24)
 
 
 # missing values
@@ -192,13 +141,9 @@ GAPS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("value", GAPS.values(), ids=GAPS)
-def test_gaps_are_found(value: Any) -> None:
-    assert column(value).missing.tolist() == [i == 5 for i in range(N)]
-
-
-@pytest.mark.parametrize("value", GAPS.values(), ids=GAPS)
-def test_gaps_are_an_error_or_dropped(value: Any) -> None:
+def test_gaps_are_found_and_an_error_or_dropped(value: Any) -> None:
     columns = [column(value), RawColumn("y", ROWS[:, 1], np.zeros(N, dtype=bool))]
+    assert columns[0].missing.tolist() == [i == 5 for i in range(N)]
     with pytest.raises(ValueError, match=r"^x has missing values in 1 of 12 rows, the first in row 5.*'drop'"):
         discard_missing(columns, "error")
     left, kept, notes = discard_missing(columns, "drop")
@@ -244,11 +189,6 @@ def test_columns_without_any_value_are_refused(value: Any) -> None:
             discard_missing([column(value)], missing)
 
 
-def test_unknown_ways_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"^missing is 'ignore'; expected one of 'error', 'drop', 'category'"):
-        discard_missing([column(ROWS[:, 0])], "ignore")  # type: ignore[arg-type]
-
-
 # refused
 
 Refusal = tuple[Callable[[], Any], type[Exception], str]
@@ -282,6 +222,16 @@ REFUSALS: dict[str, Refusal] = {
     "nested polars": (lambda: pl.Series([[1], [2, 3]] * 6), TypeError, "^x has lists, arrays or records"),
     "mixed": (lambda: [1.5, "a"] * 6, TypeError, "^x has values of type float, str; expected numbers alone"),
     "ragged": (lambda: [[1, 2], [3, 4], [5]], ValueError, "^x is ragged: row 0 is 2 long, row 2 is 1 long"),
+    "unequal": (
+        lambda: {"a": CODES, "b": [1, 2, 3]},
+        ValueError,
+        "^x has 3 rows in 'b' and 12 in 'a'; expected one row",
+    ),
+    "infinite": (
+        lambda: np.where(ROWS[4, 1] == ROWS, math.inf, ROWS),
+        ValueError,
+        r"^x\[:, 1\] has infinite .* in row 4",
+    ),
     "ragged tail": (lambda: [1, 2, [3]], ValueError, "^x is ragged: row 0 is not a list, row 2 is 1 long"),
 }
 
@@ -290,19 +240,6 @@ REFUSALS: dict[str, Refusal] = {
 def test_refused(make: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         read_argument(make(), "x")
-
-
-def test_columns_of_unequal_length() -> None:
-    with pytest.raises(ValueError, match=r"^x has 3 rows in 'b' and 12 in 'a'; expected one row per sample"):
-        read_argument({"a": ROWS[:, 0], "b": [1, 2, 3]}, "x")
-
-
-@pytest.mark.parametrize("bad", [math.inf, -math.inf])
-def test_infinite_numbers(bad: float) -> None:
-    value = ROWS.copy()
-    value[[4, 7], 1] = bad
-    with pytest.raises(ValueError, match=r"^x\[:, 1\] has infinite values in 2 of 12 rows, the first in row 4"):
-        read_argument(value, "x")
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=50))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import integrate, stats
 from torch import Tensor
 
-from infoknife.measure.coordinates import Map, by_quantiles, by_ranks, normal, standard, student
+from infoknife.measure.candidates.coordinates import Map, by_quantiles, by_ranks, normal, standard, student
 from infoknife.measure.question import Part, Question
 
 Array = NDArray[np.float64]

@@ -3,16 +3,29 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from scipy import stats
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special, stats
 from torch import Tensor
 
 from infoknife.measure import crossfit, mutual_information
 from infoknife.measure.candidates.base import Candidate, Fitted
-from infoknife.measure.crossfit import Measured, Screened, Tried, is_absurd, measure, screen, weights
+from infoknife.measure.crossfit import (
+    MIN_WEIGHT,
+    Measured,
+    Screened,
+    Tried,
+    is_absurd,
+    measure,
+    screen,
+    stacked,
+    weights,
+)
 from infoknife.measure.question import Part, Question, Sample, View
 
 LogProb = Callable[[Tensor], Tensor]
@@ -33,21 +46,21 @@ class Fake(Candidate):
 
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         self.fits.append(data.continuous[:, 0])
-        return FakeFitted(self.log_prob, len(self.fits))
+        return known(self.log_prob, parameters=len(self.fits))
 
 
 class FakeNetwork(Fake):
     is_network = True
 
 
-class FakeFitted(Fitted):
-    def __init__(self, log_prob: LogProb, parameters: int = 1) -> None:
-        super().__init__(ENTROPY, parameters)
-        self.log_prob = log_prob
+def known(log_prob: LogProb, reduced: LogProb = torch.zeros_like, **facts: Any) -> Fitted:
+    """What answers with functions of the first column."""
 
-    def _terms(self, data: Sample) -> Tensor:
-        full = self.log_prob(data.continuous[:, 0])
-        return torch.stack([full, torch.zeros_like(full)])
+    def terms(data: Sample) -> Tensor:
+        x = data.continuous[:, 0]
+        return torch.stack([log_prob(x), reduced(x)])
+
+    return Fitted(terms, **{"parameters": 1} | facts)
 
 
 class Memory(Candidate):
@@ -56,15 +69,8 @@ class Memory(Candidate):
     name = "memory"
 
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
-        known = data.continuous[:, 0]
-        return FakeFitted(lambda x: torch.where(torch.isin(x, known), SEEN, UNSEEN).double())
-
-
-class Settling(Fake):
-    """Searches once; what it settles for knows a name of its own."""
-
-    def with_fixed_hyperparameters(self, fitted: Fitted) -> Candidate:
-        return Fake("settled", self.log_prob)
+        seen = data.continuous[:, 0]
+        return known(lambda x: torch.where(torch.isin(x, seen), SEEN, UNSEEN).double())
 
 
 def normal(mean: float = 0.0, scale: float = 1.0) -> LogProb:
@@ -86,7 +92,7 @@ def screened(rows: Sample, *candidates: Candidate, seed: int = 0) -> Screened:
 
 def taken(*candidates: Candidate) -> Screened:
     """All candidates, whatever they are worth."""
-    tried = [Tried(0, one, FakeFitted(normal())) for one in candidates]
+    tried = [Tried(0, one, known(normal())) for one in candidates]
     return Screened(tried, torch.ones(len(tried)) / len(tried), {})
 
 
@@ -108,12 +114,7 @@ def names(chosen: Screened) -> list[str]:
 def test_no_row_is_measured_by_what_has_seen_it(count: int) -> None:
     found = measured(data(50), Memory(), count=count)
     assert found.terms.tolist() == [[UNSEEN] * 50, [0.0] * 50]
-
-
-def test_the_gap_tells_what_memory_does() -> None:
-    found = measured(data(), Memory())
-    assert found.gap.tolist() == [SEEN - UNSEEN, 0]
-    assert found.tail == 1
+    assert (found.gap.tolist(), found.tail) == ([SEEN - UNSEEN, 0], 1)
 
 
 def test_memory_is_not_chosen() -> None:
@@ -127,6 +128,8 @@ def test_every_fold_trains_on_all_other_rows(rows: int) -> None:
     fake, whole = Fake("fake", normal()), data(rows)
     found = measured(whole, fake)
     assert found.folds == len(fake.fits) == 4
+    np.testing.assert_allclose(found.terms[0], stats.norm.logpdf(whole.continuous[:, 0]), rtol=1e-12)  # in order
+    assert found.gap.tolist() == [0, 0]
     times = torch.stack([torch.isin(whole.continuous[:, 0], fit) for fit in fake.fits]).sum(0)
     assert times.tolist() == [3] * rows
     assert all(len(fit) in (rows - rows // 4 - 1, rows - rows // 4) for fit in fake.fits)
@@ -152,13 +155,6 @@ def test_held_out_rows_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     screened(data(), fake)
     assert set(asked) == {20}
     assert [len(fit) for fit in fake.fits] == [240, 60, 120]  # all, and for the learning curve
-
-
-def test_the_order_of_rows_stays() -> None:
-    rows = data()
-    found = measured(rows, Fake("fake", normal()))
-    np.testing.assert_allclose(found.terms[0], stats.norm.logpdf(rows.continuous[:, 0]), rtol=1e-12)
-    assert found.gap.tolist() == [0, 0]
 
 
 # averages
@@ -210,8 +206,12 @@ def test_scores_are_held_out_costs_of_all_that_was_tried() -> None:
     assert chosen.scores["wrong"] == pytest.approx(stats.norm.entropy() + 0.5, abs=0.15)
 
 
-def test_a_search_is_settled() -> None:
-    assert measured(data(), Settling("searching", normal())).shares == {"settled": 1.0}
+def test_what_a_fit_has_searched_for_is_fixed() -> None:
+    tried = [Tried(0, Fake("searching", normal()), known(normal(), fixed=Fake("fixed", normal())))]
+    chosen = Screened(tried, torch.ones(1), {})
+    found = measure([View(data(), ENTROPY)], chosen, 4, torch.Generator().manual_seed(0), silent)
+    assert found is not None
+    assert found.shares == {"fixed": 1.0}
 
 
 # the learning curve
@@ -222,7 +222,7 @@ class Learner(Fake):
 
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         self.fits.append(data.continuous[:, 0])
-        return FakeFitted(lambda x: torch.full_like(x, -100 / len(data)))
+        return known(lambda x: torch.full_like(x, -100 / len(data)))
 
 
 def test_the_curve_is_of_nested_rows() -> None:
@@ -233,10 +233,7 @@ def test_the_curve_is_of_nested_rows() -> None:
     assert curve[1].tolist() == [0, 0, 0]
     whole, quarter, half = (set(fit.tolist()) for fit in learner.fits)
     assert quarter < half < whole
-
-
-def test_few_rows_have_no_curve() -> None:
-    assert screened(data(100), Fake("fake", normal())).curve is None
+    assert screened(data(100), learner).curve is None  # too few rows
 
 
 def test_the_weights_of_a_fold_come_from_the_others() -> None:
@@ -279,12 +276,9 @@ def test_networks_are_tried_only_while_they_win() -> None:
     assert [len(one.fits) for one in (closed, wins, loses, never)] == [1, 3, 1, 0]  # the best again, on fewer rows
     assert names(chosen) == ["a"]
     assert list(chosen.scores) == ["closed", "a", "b"]
-
-
-def test_a_network_that_is_as_good_ends_the_trials() -> None:
-    same, never = FakeNetwork("same", normal()), FakeNetwork("never", normal())
-    assert names(screened(data(), Fake("closed", normal()), same, never)) == ["closed"]
-    assert (len(same.fits), len(never.fits)) == (1, 0)
+    same, after = FakeNetwork("same", normal()), FakeNetwork("after", normal())
+    assert names(screened(data(), Fake("closed", normal()), same, after)) == ["closed"]
+    assert (len(same.fits), len(after.fits)) == (1, 0)
 
 
 # progress and randomness
@@ -345,13 +339,7 @@ class Ratio(Fake):
     """An information that is known beforehand."""
 
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
-        return RatioFitted(self.log_prob)
-
-
-class RatioFitted(FakeFitted):
-    def _terms(self, data: Sample) -> Tensor:
-        full = normal()(data.continuous[:, 0])
-        return torch.stack([full, full - self.log_prob(data.continuous[:, 0])])
+        return known(normal(), lambda x: normal()(x) - self.log_prob(x))
 
 
 def of(value: float) -> Ratio:
@@ -405,3 +393,67 @@ def test_rows_of_a_group_are_never_learned_from_and_measured_on() -> None:
     twins = replace(rows, continuous=rows.continuous[::3].repeat_interleave(3, 0))
     assert measured(twins, Memory(), count=5).terms[0].tolist() == [UNSEEN] * 60
     assert screened(twins, Memory(), Fake("honest", normal())).scores["memory"] == -UNSEEN
+
+
+# weights of densities: those that a search over all of them finds
+
+
+def log_probs(seed: int, scales: tuple[float, ...], rows: int = 300) -> Tensor:
+    """Of normal densities at rows that half of the time are wider than a standard normal."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=rows) * np.where(rng.random(rows) < 0.5, 1, 4)
+    return torch.tensor(np.stack([stats.norm.logpdf(x, scale=scale) for scale in scales]))
+
+
+def likelihood(terms: Tensor, w: Tensor) -> float:
+    return float(stacked(terms, w).mean())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_weights_against_a_grid(seed: int) -> None:
+    terms = log_probs(seed, (1.0, 4.0))
+    grid = np.linspace(0.01, 0.99, 981)
+    likely = special.logsumexp(terms.numpy()[:, None], 0, b=np.stack([grid, 1 - grid])[..., None]).mean(-1)
+    w = weights(terms)
+    assert float(w[0]) == pytest.approx(grid[likely.argmax()], abs=0.01)
+    assert likelihood(terms, w) >= likely.max() - 1e-6
+
+
+@given(st.integers(0, 1000), st.lists(st.floats(0.2, 20), min_size=1, max_size=6))
+def test_weights_are_probabilities_that_beat_every_part(seed: int, scales: list[float]) -> None:
+    terms = log_probs(seed, tuple(scales))
+    w = weights(terms)
+    assert float(w.sum()) == pytest.approx(1)
+    assert bool(((w == 0) | (w >= MIN_WEIGHT)).all())
+    assert likelihood(terms, w) >= float(terms.mean(1).max()) - MIN_WEIGHT * len(scales)
+
+
+def test_what_does_not_help_gets_nothing() -> None:
+    terms = log_probs(0, (1.0, 4.0))
+    w = weights(torch.cat([terms, terms.amin(0, keepdim=True) - 2]))
+    assert float(w[2]) == 0
+    np.testing.assert_allclose(w[:2], weights(terms), rtol=1e-6)
+
+
+def test_impossible_rows_are_no_obstacle() -> None:
+    terms = torch.tensor([[-1.0, -torch.inf], [-1.0, -2.0]])
+    assert weights(terms).tolist() == [0, 1]
+
+
+def test_neither_order_nor_precision_matters() -> None:
+    terms = log_probs(0, (0.7, 1.5, 5.0))
+    np.testing.assert_allclose(weights(terms.flip(0)).flip(0), weights(terms), rtol=1e-9)
+    assert weights(terms.float()).dtype == stacked(terms.float(), weights(terms.float())).dtype == torch.float32
+
+
+@given(st.integers(0, 1000), st.integers(1, 5))
+def test_stacked_is_the_log_of_the_average(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    terms, w = rng.normal(size=(count, 2, 7)), rng.dirichlet(np.ones(count))
+    expected = np.log(np.einsum("c,cij->ij", w, np.exp(terms)))
+    np.testing.assert_allclose(stacked(torch.tensor(terms), torch.tensor(w)), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_parts_without_weight_are_not_looked_at() -> None:
+    terms = torch.tensor([[-1.0, -2.0], [torch.nan, torch.inf]])
+    assert stacked(terms, torch.tensor([1.0, 0.0])).tolist() == [-1, -2]

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
 from infoknife.measure import Estimate, mutual_information
 from infoknife.measure.crossfit import Measured
@@ -21,6 +20,7 @@ from infoknife.measure.interval import (
 )
 from infoknife.measure.question import Part, Question, Sample, View
 from infoknife.measure.table import read_table
+from tests.measure.samples import series
 
 ENTROPY = Question("entropy", Part((0,)), Part())
 INFORMATION = Question("mutual information", Part((0,)), Part((1,)), Part())
@@ -104,11 +104,8 @@ def test_densities_whose_size_was_chosen_miss_as_much_as_they_learn_by_chance() 
     assert flexible.value == pytest.approx(fixed.value + 0.1)
     assert fixed.misfit == pytest.approx((0.05, 0))
     assert flexible.misfit == pytest.approx((0.1, 0.1))
-
-
-def test_the_lower_end_is_where_held_out_rows_are() -> None:
-    one = replace(informed(flexible=1.0), stderr=0.0)
-    assert one.interval(0.9545)[0] == pytest.approx(one.value - 0.2, abs=1e-4)
+    certain = replace(flexible, stderr=0.0)  # the lower end is where held-out rows are
+    assert certain.interval(0.9545)[0] == pytest.approx(flexible.value - 0.2, abs=1e-4)
 
 
 def test_a_curve_that_still_rises_raises_the_upper_end_alone() -> None:
@@ -141,35 +138,28 @@ def test_neighbours_that_see_more_open_the_upper_end_alone() -> None:
     assert more.diagnostics.neighbours == pytest.approx(plain.value + 0.3)
 
 
-def test_an_end_is_open_where_the_rows_do_not_say() -> None:
-    terms = torch.stack([torch.full((40,), 1.0), torch.zeros(40)]).double()
-    one = measured(gap=(0, 0), neighbours=9.0)._replace(terms=terms)
-    with pytest.warns(MeasurementWarning, match="at least 0.9"):
-        estimate = answer(one, {}, INFORMATION, "nats", X, share=1.0)
-    assert estimate.interval()[1] == math.inf
-    assert estimate.reliability == "poor"
-    assert "95 % interval" in estimate._repr_html_()
-    assert "at least" in estimate._repr_html_()
-    assert estimate.as_dict()["interval"][1] == "inf"
+def certain(value: float, **facts: Any) -> Measured:
+    """The same value in every row."""
+    terms = torch.stack([torch.full((40,), value), torch.zeros(40)]).double()
+    return measured(gap=(0, 0), neighbours=facts.pop("neighbours", None))._replace(terms=terms, **facts)
 
 
 @pytest.mark.parametrize(
-    ("columns", "method", "value", "words"),
+    ("columns", "one", "words"),
     [
-        (9, "mixture", 1.0, "at least 0.9"),
-        (2, "selected", 1.0, "at least 0.9"),
-        (9, "mixture", 0.0, "nothing was found"),
+        (1, certain(1.0, neighbours=9.0), "at least 0.9"),  # neighbours see much more
+        (9, certain(1.0), "at least 0.9"),  # fewer rows than cells
+        (2, certain(1.0, shares={"selected": 1.0}), "at least 0.9"),  # a part of the columns
+        (9, certain(0.0), "nothing was found"),
     ],
 )
-def test_an_end_is_open_with_fewer_rows_than_cells_and_for_a_part_of_the_columns(
-    columns: int, method: str, value: float, words: str
-) -> None:
-    terms = torch.stack([torch.full((40,), value), torch.zeros(40)]).double()
+def test_an_end_is_open_where_the_rows_do_not_say(columns: int, one: Measured, words: str) -> None:
     table = read_table({"x": np.random.default_rng(0).normal(size=(40, columns))}, main="x")
-    one = measured(gap=(0, 0))._replace(terms=terms, shares={method: 1.0})
     with pytest.warns(MeasurementWarning, match=words):
         estimate = answer(one, {}, INFORMATION, "nats", table, share=1.0)
     assert estimate.interval()[1] == math.inf
+    assert (estimate.reliability, estimate.as_dict()["interval"][1]) == ("poor", "inf")
+    assert "at least" in estimate._repr_html_()
 
 
 def test_the_interval_reaches_down_to_densities_that_neighbours_have_beaten() -> None:
@@ -178,9 +168,7 @@ def test_the_interval_reaches_down_to_densities_that_neighbours_have_beaten() ->
 
 
 def test_no_interval_ends_above_what_an_information_can_be() -> None:
-    terms = torch.stack([torch.full((40,), 0.6), torch.zeros(40)]).double()
-    one = measured(gap=(0, 0), neighbours=9.0)._replace(terms=terms)
-    estimate = answer(one, {}, INFORMATION, "nats", X, share=1.0, limit=math.log(2))
+    estimate = answer(certain(0.6, neighbours=9.0), {}, INFORMATION, "nats", X, share=1.0, limit=math.log(2))
     assert estimate.interval()[1] == pytest.approx(math.log(2), abs=0.03)
 
 
@@ -231,14 +219,6 @@ def test_columns_say_what_they_were_taken_as() -> None:
 
 
 # rows in the order of time
-
-
-def series(rows: int, memory: float, seed: int) -> NDArray[np.float64]:
-    noise = np.random.default_rng(seed).normal(size=rows)
-    found = np.zeros(rows)
-    for i in range(1, rows):
-        found[i] = memory * found[i - 1] + noise[i]
-    return found
 
 
 def note(x: object, y: object, **options: object) -> str:

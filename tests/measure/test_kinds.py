@@ -57,9 +57,8 @@ def test_significant_digits_have_a_step_and_a_heap_of_values_none() -> None:
 
 
 def test_atoms_are_named() -> None:
-    x = np.where(np.arange(400) % 4 == 0, 100.0, 50 + 10 * normal(400))
-    assert find_kind(x).atoms == (100.0,)
-    assert find_kind(x).why.startswith("100 in 100 of 400 rows")
+    found = find_kind(np.where(np.arange(400) % 4 == 0, 100.0, 50 + 10 * normal(400)))
+    assert (found.atoms, found.why[:22]) == ((100.0,), "100 in 100 of 400 rows")
 
 
 def test_a_peak_of_rounded_values_is_no_atom() -> None:
@@ -86,25 +85,20 @@ def test_rounding_is_merged() -> None:
 # outliers
 
 
-@pytest.mark.parametrize("value", [1e3, 1e6, -1e30, 9.97e36, -999.0])
-def test_outliers_are_pulled_in(value: float) -> None:
-    x = normal(1500)
-    x[7] = value
-    pulled, count = pull_in_outliers(x)
-    assert count == 1
-    assert np.delete(pulled, 7).tolist() == np.delete(x, 7).tolist()
-    assert abs(pulled[7]) < 7
-    assert np.argsort(pulled).tolist() == np.argsort(x).tolist()
-
-
-def test_several_outliers_keep_their_order() -> None:
-    x = normal(1000)
-    x[:6] = [1e5, -1e5, 2e5, 1e5, -3e5, 1e9]
-    pulled, count = pull_in_outliers(x)
-    assert count == 6
+@pytest.mark.parametrize(
+    "values",
+    [[1e3], [1e6], [-1e30], [9.97e36], [-999.0], [1.7e308, -1.7e308], [1e5, -1e5, 2e5, 1e5, -3e5, 1e9]],
+    ids=str,
+)
+def test_outliers_are_pulled_in_and_keep_their_order(values: list[float]) -> None:
+    x, k = normal(1500), len(values)
+    x[:k] = values
+    with np.errstate(all="ignore"):
+        pulled, count = pull_in_outliers(x)
+    assert count == k
+    assert pulled[k:].tolist() == x[k:].tolist()
     assert np.abs(pulled).max() < 8
-    assert pulled[0] == pulled[3] < pulled[2] < pulled[5]
-    assert pulled[4] < pulled[1] < x[6:].min()
+    assert np.unique(pulled, return_inverse=True)[1].tolist() == np.unique(x, return_inverse=True)[1].tolist()
 
 
 @given(st.integers(0, 10_000))
@@ -114,16 +108,7 @@ def test_normal_rows_have_no_outliers(seed: int) -> None:
 
 
 def test_a_second_group_is_no_outlier() -> None:
-    x = np.r_[normal(900), 1e6 + normal(100)]
-    assert pull_in_outliers(x)[1] == 0
-
-
-def test_huge_numbers_do_not_overflow() -> None:
-    x = normal(100)
-    x[3], x[4] = 1.7e308, -1.7e308
-    with np.errstate(all="ignore"):
-        pulled, _ = pull_in_outliers(x)
-    assert np.isfinite(pulled).all()
+    assert pull_in_outliers(np.r_[normal(900), 1e6 + normal(100)])[1] == 0
 
 
 # cells

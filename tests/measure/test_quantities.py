@@ -3,29 +3,36 @@
 import math
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from scipy import stats
 
 from infoknife.measure import Estimate, MeasurementWarning, entropy, mutual_information, quantities, total_correlation
-from infoknife.measure.candidates.catalogue import EFFORTS, Plan
+from infoknife.measure.candidates import EFFORTS, Plan
 from tests.measure.samples import (
     CHEAP,
-    CODES,
     LABELLED,
     NORMAL,
     RHO,
     TRIPLE,
+    Array,
     class_information,
     is_near,
     log_det,
     pair,
 )
+
+R = np.random.default_rng(0)
+Z, W, E = R.normal(size=(3, 1100))
+X, Y = pair(500, 1)
 
 
 @pytest.fixture(autouse=True)
@@ -52,11 +59,15 @@ def test_arrays_tensors_frames_and_lists_agree() -> None:
 
 def test_mixed_frames_agree() -> None:
     number, label = LABELLED
-    words = ["one" if code else "none" for code in label]
-    columns = {"number": number, "label": words}
-    frames = [pd.DataFrame(columns), pd.DataFrame(columns).astype({"label": "category"}), pl.DataFrame(columns)]
-    values = [entropy(frame, **CHEAP).value for frame in (*frames, list(zip(number.tolist(), words, strict=True)))]
-    assert values == [values[0]] * 4
+    columns = {"number": number, "label": ["one" if code else "none" for code in label]}
+    frame = pd.DataFrame(columns)
+    forms = [
+        frame,
+        frame.astype({"label": "category"}),
+        pl.DataFrame(columns),
+        list(zip(*columns.values(), strict=True)),
+    ]
+    assert len({entropy(form, **CHEAP).value for form in forms}) == 1
 
 
 # what an estimate says
@@ -81,14 +92,6 @@ def test_pointwise_values_come_in_the_order_of_the_rows() -> None:
     assert np.corrcoef(found, -stats.norm.logpdf(x))[0, 1] > 0.99
 
 
-def test_the_correction_is_half_the_gap() -> None:
-    told = mutual_information(TRIPLE[:, 0], TRIPLE[:, 1:], **CHEAP).diagnostics
-    assert told.gap is not None
-    assert told.correction == pytest.approx(told.gap / 2)
-    assert told.gap > 0
-    assert entropy(TRIPLE, **CHEAP).diagnostics.correction == 0
-
-
 def test_diagnostics() -> None:
     told = entropy(TRIPLE, effort="quick").diagnostics
     names = [one.name for one in told.candidates]
@@ -103,17 +106,12 @@ def test_diagnostics() -> None:
     assert best.score == pytest.approx(3 * NORMAL + 0.5 * log_det(0, 1, 2), abs=0.3)
 
 
-def test_columns_that_could_be_either() -> None:
-    (column,) = entropy(CODES[1], effort="quick").diagnostics.columns
-    assert (column.name, column.kind, column.why) == ("x", "discrete", "3 different whole numbers in 1,200 rows")
-    assert column.advice.endswith("{'x': False}")
-
-
 # randomness and progress
 
 
 def test_the_same_seed_gives_the_same_answer_and_no_trace() -> None:
     x, y = pair(100, 1)
+    kept = x.copy(), y.copy()
     before, numpys = torch.get_rng_state(), str(np.random.get_state(legacy=False))  # noqa: NPY002
     first, again, other = (mutual_information(x, y, effort="quick", seed=seed) for seed in (None, 0, 1))
     assert first.pointwise.tolist() == again.pointwise.tolist()
@@ -123,14 +121,7 @@ def test_the_same_seed_gives_the_same_answer_and_no_trace() -> None:
     total_correlation(np.c_[x, y], **CHEAP)
     assert torch.get_rng_state().equal(before)
     assert str(np.random.get_state(legacy=False)) == numpys  # noqa: NPY002
-
-
-def test_what_came_in_is_not_changed() -> None:
-    x, y = pair(100, 2)
-    kept = x.copy(), y.copy()
-    mutual_information(x, y, effort="quick")
-    assert (x == kept[0]).all()
-    assert (y == kept[1]).all()
+    np.testing.assert_array_equal((x, y), kept)  # what came in is not changed
 
 
 def test_progress_only_grows() -> None:
@@ -188,21 +179,27 @@ def test_infinite_information(y: Any, why: str) -> None:
     assert record[0].filename == __file__
 
 
-def test_infinite_total_correlation() -> None:
-    with pytest.warns(MeasurementWarning, match="1 follows from the others"):
-        estimate = total_correlation(np.column_stack([TRIPLE, TRIPLE.sum(1)]), effort="quick")
-    assert estimate.value == math.inf
-
-
-@pytest.mark.parametrize("kind", ["dependent", "given"])
-def test_entropy_of_minus_infinity(kind: str) -> None:
-    arguments, why = {
-        "dependent": ((np.column_stack([TRIPLE, TRIPLE @ [1, 2, 3]]),), "1 follows"),
-        "given": ((TRIPLE[:, 0], 1 / (1 + np.exp(TRIPLE[:, 0]))), "x is a smooth function of given"),
-    }[kind]
-    with pytest.warns(MeasurementWarning, match=f"the answer is probably -inf: .*{why}"):
-        estimate = entropy(*arguments, effort="quick")
-    assert estimate.value == -math.inf
+@pytest.mark.parametrize(
+    ("ask", "value", "why"),
+    [
+        (
+            lambda: total_correlation(np.c_[TRIPLE, TRIPLE.sum(1)], effort="quick"),
+            math.inf,
+            "1 follows from the others",
+        ),
+        (lambda: entropy(np.c_[TRIPLE, TRIPLE @ [1, 2, 3]], effort="quick"), -math.inf, "1 follows"),
+        (
+            lambda: entropy(TRIPLE[:, 0], 1 / (1 + np.exp(TRIPLE[:, 0])), effort="quick"),
+            -math.inf,
+            "x is a smooth function of given",
+        ),
+        (lambda: mutual_information(W, W + Z, Z, effort="quick"), math.inf, "linear combination"),
+    ],
+    ids=["total", "dependent", "given", "information given"],
+)
+def test_other_infinite_answers(ask: Callable[[], Estimate], value: float, why: str) -> None:
+    with pytest.warns(MeasurementWarning, match=f"the answer is probably {value}: .*{why}"):
+        assert ask().value == value
 
 
 def test_repeated_rows_are_measured_once() -> None:
@@ -211,14 +208,13 @@ def test_repeated_rows_are_measured_once() -> None:
     assert estimate.value == pytest.approx(entropy(TRIPLE, effort="quick").value, abs=0.03)
 
 
-def test_nothing_is_left_to_tell() -> None:
-    x, y = pair(500, 1)
-    for given in (x, np.exp(y)):
-        with pytest.warns(MeasurementWarning, match="nothing is left to tell: ") as record:
-            estimate = mutual_information(x, y, given, effort="quick")
-        assert (estimate.value, estimate.quantity) == (0, "conditional mutual information")
-        assert estimate.pointwise.tolist() == [0] * 500
-        assert record[0].filename == __file__
+@pytest.mark.parametrize("given", [X, np.exp(Y)], ids=["x", "function of y"])
+def test_nothing_is_left_to_tell(given: Any) -> None:
+    with pytest.warns(MeasurementWarning, match="nothing is left to tell: ") as record:
+        estimate = mutual_information(X, Y, given, effort="quick")
+    assert (estimate.value, estimate.quantity) == (0, "conditional mutual information")
+    assert estimate.pointwise.tolist() == [0] * 500
+    assert record[0].filename == __file__
 
 
 def test_repeated_labels_are_no_reason() -> None:
@@ -254,47 +250,26 @@ def test_methods_in_closed_form(method: str) -> None:
     assert estimate.diagnostics.method.startswith(method)
 
 
-@pytest.mark.parametrize("method", ["autoregressive", "knife", "flow"])
+@pytest.mark.parametrize("method", ["autoregressive", "knife", "flow", "classifier"])
 def test_methods_with_networks(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if method == "flow":
         pytest.importorskip("zuko")
-    monkeypatch.setitem(EFFORTS, "quick", Plan(steps=40, networks=(), folds=5, network_folds=2))
-    with torch.random.fork_rng():
-        estimate = mutual_information(*pair(300, 1), method=method, effort="quick")
-    assert is_near(estimate, -0.5 * math.log(1 - RHO**2), misfit=0.08)
+    monkeypatch.setitem(EFFORTS, "quick", Plan(steps=60, networks=(), folds=5, network_folds=2))
+    x, y = LABELLED if method == "classifier" else pair(300, 1)
+    before = torch.get_rng_state()
+    estimate, again = (mutual_information(x, y, method=method, effort="quick") for _ in range(2))
+    truth = class_information() if method == "classifier" else -0.5 * math.log(1 - RHO**2)
+    assert is_near(estimate, truth, misfit=0.08)
     assert (estimate.diagnostics.method, estimate.diagnostics.folds) == (method, 2)
-
-
-def test_a_classifier_for_classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(EFFORTS, "quick", Plan(steps=80, networks=(), folds=5, network_folds=2))
-    with torch.random.fork_rng():
-        estimate = mutual_information(*LABELLED, method="classifier", effort="quick")
-    assert is_near(estimate, class_information(), misfit=0.03)
-    assert (estimate.diagnostics.method, estimate.diagnostics.folds) == ("classifier", 2)
+    assert estimate.value == again.value
+    assert torch.get_rng_state().equal(before)
 
 
 # edges
 
-R = np.random.default_rng(0)
-Z, W, E = R.normal(size=(3, 1100))
-
 
 def test_a_condition_that_tells_one_column_of_two() -> None:
     assert mutual_information(np.c_[Z, W], W + E, Z, effort="quick").value == pytest.approx(0.5 * math.log(2), abs=0.08)
-
-
-def test_infinite_given_the_condition() -> None:
-    with pytest.warns(MeasurementWarning, match="probably inf"):
-        assert mutual_information(W, W + Z, Z, effort="quick").value == math.inf
-
-
-@pytest.mark.parametrize("method", ["autoregressive", "knife"])
-def test_networks_repeat_and_leave_no_trace(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(EFFORTS, "quick", Plan(steps=20, networks=(), folds=5, network_folds=2))
-    before, (x, y) = torch.get_rng_state(), pair(150, 1)
-    first, again = (mutual_information(x, y, method=method, effort="quick").value for _ in range(2))
-    assert first == again
-    assert torch.get_rng_state().equal(before)
 
 
 def test_few_rows_with_a_support() -> None:
@@ -320,3 +295,46 @@ def test_chance_tells_nothing_about_rare_labels() -> None:
     noise = np.random.default_rng(0).normal(size=100_000)
     low, high = mutual_information(noise, label, effort="quick").interval()
     assert low <= 0 <= high < 1e-3
+
+
+# sources larger than memory, and no more rows than a precision needs
+
+
+@pytest.fixture
+def rows(monkeypatch: pytest.MonkeyPatch) -> Array:
+    monkeypatch.setattr(quantities, "MAX_ROWS", 4000)
+    monkeypatch.setattr(quantities, "PILOT_ROWS", 500)
+    rng = np.random.default_rng(0)
+    x, noise = rng.normal(size=(2, 20_000))
+    return np.stack([x, 0.8 * x + 0.6 * noise], 1)
+
+
+def test_a_folder(rows: Array, tmp_path: Path) -> None:
+    for i, part in enumerate(np.array_split(rows, 3)):
+        pq.write_table(pa.table({"a": part[:, 0], "b": part[:, 1]}), tmp_path / f"{i}.parquet")
+    estimate = entropy(tmp_path, **CHEAP)
+    assert estimate.value == pytest.approx(math.log(2 * math.pi * math.e * 0.6), abs=0.1)
+    assert estimate.diagnostics.rows == 4000
+    assert estimate.diagnostics.messages[0].startswith("measured on 4,000 of 20,000 rows")
+
+
+def test_rows_of_all_arguments_are_the_same(rows: Array, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", rows[:, 0])
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    estimate = mutual_information(mapped, rows[:, 1], **CHEAP)
+    assert estimate.value == pytest.approx(-math.log(0.6), abs=0.1)
+    with pytest.raises(ValueError, match=r"20,000"):
+        mutual_information(mapped, np.load(tmp_path / "x.npy", mmap_mode="r")[:100], **CHEAP)
+
+
+def test_a_precision_needs_so_many_rows(rows: Array) -> None:
+    first = entropy(rows[:, 0], stderr=0.5, **CHEAP)
+    assert first.diagnostics.rows == 500
+    enough = entropy(rows[:, 0], stderr=0.02, **CHEAP)
+    assert 500 < enough.diagnostics.rows < 4000
+    assert enough.stderr <= 0.02
+    few = entropy(rows[:, 0], stderr=0.001, **CHEAP)
+    assert few.diagnostics.rows == 4000
+    assert any("needs about" in message for message in few.diagnostics.messages)
+    with pytest.raises(ValueError, match="stderr is -1"):
+        entropy(rows[:, 0], stderr=-1, **CHEAP)

@@ -7,10 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infoknife.measure import entropy, lagged, mutual_information, permutation_test, total_correlation
+from infoknife.measure import (
+    entropy,
+    lagged,
+    mutual_information,
+    normalized_mutual_information,
+    permutation_test,
+    total_correlation,
+)
 from tests.measure.samples import CODES, pair
 
 X, Y = pair(200, 2)
+WORDS = ["a", "b"] * 100
 GAP = np.where(np.arange(200) == 3, np.nan, Y[:, 0])
 
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
@@ -35,10 +43,24 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "rows of given": (lambda: mutual_information(X, Y, Y[:40]), ValueError, "given has 40 rows; expected 200"),
     "few rows": (lambda: entropy(X[:9]), ValueError, "x has 9 rows; expected at least 10"),
     "missing": (lambda: mutual_information(X, GAP), ValueError, "y has missing values in 1 of 200 rows, .* row 3"),
+    "way with gaps": (lambda: mutual_information(X, GAP, missing="keep"), ValueError, "missing is 'keep'"),  # type: ignore[arg-type]
     "constant": (lambda: entropy(X, np.ones(200)), ValueError, "given is constant"),
     "unknown column": (lambda: mutual_information(X, Y, discrete=["z"]), ValueError, "discrete has 'z'"),
     "one column": (lambda: total_correlation(X[:, 0]), ValueError, "x has 1 column"),
     "one column of labels": (lambda: total_correlation(["a", "b"] * 25), ValueError, "x has 1 column"),
+    "average": (lambda: normalized_mutual_information(*CODES, by="joint"), ValueError, "by"),  # type: ignore[arg-type]
+    "share of x": (lambda: normalized_mutual_information(X[:, 0], WORDS, by="target"), ValueError, "by .* x is contin"),
+    "share of y": (lambda: normalized_mutual_information(WORDS, X[:, 0], by="target"), ValueError, "by .* y is contin"),
+    "another unit": (lambda: normalized_mutual_information(*CODES, method="counts").to("bits"), ValueError, "unit"),
+    "stderr": (lambda: entropy(X, stderr=-1), ValueError, "stderr is -1"),
+    "no lags": (lambda: lagged(X, Y, lags=[]), ValueError, "lags is empty"),
+    "long lag": (lambda: lagged(X, Y, lags=190), ValueError, "the longest lag is 190"),
+    "short series": (lambda: lagged(X, Y[:99]), ValueError, "y has 99 rows"),
+    "gap in a series": (lambda: lagged(GAP, Y), ValueError, "x has missing values"),
+    "given and blocks": (lambda: permutation_test(X, Y, X, blocks=10), ValueError, "given and groups or blocks"),
+    "labels in a box": (lambda: entropy(WORDS, support=(0, 1)), ValueError, "support"),
+    "mixed in a box": (lambda: entropy(list(zip(X[:, 0], WORDS, strict=True)), support=(0, 1)), ValueError, "support"),
+    "no support": (lambda: entropy(X, method="gaussian", effort="quick").certified_upper(), ValueError, ".*support"),
     "infinite support": (lambda: entropy(X, support=(-math.inf, math.inf)), ValueError, "support"),
     "turned support": (lambda: entropy(X, support=(5, -5)), ValueError, "support"),
 }

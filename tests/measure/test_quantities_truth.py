@@ -1,6 +1,7 @@
 """The measuring functions against truths: determinants, integrals and counts."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,15 @@ import pytest
 import torch
 from scipy import stats
 
-from infoknife.measure import Estimate, entropy, mutual_information, total_correlation
+from infoknife.measure import (
+    Estimate,
+    MeasurementWarning,
+    entropy,
+    interaction_information,
+    mutual_information,
+    normalized_mutual_information,
+    total_correlation,
+)
 from infoknife.tasks import beyond_normal
 from tests.measure.samples import (
     CHEAP,
@@ -26,51 +35,70 @@ from tests.measure.samples import (
     pair,
 )
 
-# truths of numbers
+QUICK: dict[str, Any] = {"effort": "quick"}
+X, Y, Z = TRIPLE.T
+A, B = CODES
+C = (A + B) % 2  # tells nothing about A, but for one who knows B
+NUMBER, CLASS = LABELLED
+BOTH = pd.DataFrame({"number": NUMBER, "label": CLASS})
+
+Ask = Callable[[], Estimate]
+TRUTHS: dict[str, tuple[Ask, float, float]] = {  # and how far from it densities may be beyond three standard errors
+    "information": (lambda: mutual_information(*pair(1100, 1), **QUICK), -0.5 * math.log(1 - RHO**2), 0.01),
+    "of planes": (lambda: mutual_information(*pair(1100, 3), **QUICK), -1.5 * math.log(1 - RHO**2), 0.01),
+    "of bent margins": (lambda: mutual_information(*bent(1100), **QUICK), -0.5 * math.log(1 - RHO**2), 0.02),
+    "none": (lambda: mutual_information(*np.random.default_rng(0).normal(size=(2, 1100, 3)), **QUICK), 0.0, 0.01),
+    "given": (
+        lambda: mutual_information(X, Y, Z, **QUICK),
+        0.5 * (log_det(0, 2) + log_det(1, 2) - log_det(0, 1, 2) - log_det(2)),
+        0.01,
+    ),
+    "entropy": (lambda: entropy(TRIPLE, **QUICK), 3 * NORMAL + 0.5 * log_det(0, 1, 2), 0.01),
+    "entropy given": (
+        lambda: entropy(TRIPLE[:, :2], Z, **QUICK),
+        2 * NORMAL + 0.5 * (log_det(0, 1, 2) - log_det(2)),
+        0.01,
+    ),
+    "total": (
+        lambda: total_correlation(TRIPLE, **QUICK),
+        0.5 * (log_det(0) + log_det(1) + log_det(2) - log_det(0, 1, 2)),
+        0.01,
+    ),
+    "total of two": (lambda: total_correlation(np.hstack(pair(500, 1)), **CHEAP), -0.5 * math.log(1 - RHO**2), 0.01),
+    "classes": (lambda: mutual_information(NUMBER, CLASS, **QUICK), class_information(), 0.01),
+    "classes given": (lambda: entropy(CLASS, NUMBER, **QUICK), math.log(2) - class_information(), 0.01),
+    "mixed": (lambda: entropy(BOTH, **QUICK), math.log(2) + NORMAL, 0.01),
+    "number given": (lambda: entropy(NUMBER, CLASS, **QUICK), NORMAL, 0.01),
+}
+COUNTED: dict[str, tuple[Ask, float]] = {
+    "table": (lambda: mutual_information(A, B, **QUICK), counted(A) + counted(B) - counted(A, B)),
+    "total": (lambda: total_correlation(np.stack(CODES, 1), **QUICK), counted(A) + counted(B) - counted(A, B)),
+    "labels": (lambda: entropy(B, **QUICK), counted(B)),
+    "both labels": (lambda: entropy(np.stack(CODES, 1), **QUICK), counted(A, B)),
+    "labels given": (lambda: entropy(B, A, **QUICK), counted(A, B) - counted(A)),
+    "given": (
+        lambda: mutual_information(A, C, B, **QUICK),
+        counted(A, B) + counted(C, B) - counted(A, C, B) - counted(B),
+    ),
+}
 
 
-@pytest.mark.parametrize("d", [1, 3])
-def test_information_of_gaussian_pairs(d: int) -> None:
-    estimate = mutual_information(*pair(1100, d), effort="quick")
-    assert is_near(estimate, -0.5 * d * math.log(1 - RHO**2))
-    assert 0.005 < estimate.stderr < 0.05
-    assert (estimate.quantity, estimate.bound) == ("mutual information", None)
+def bent(rows: int) -> tuple[Array, Array]:
+    x, y = pair(rows, 1)
+    return np.exp(2 * x), y**3
 
 
-def test_information_of_independent_columns() -> None:
-    x, y = np.random.default_rng(0).normal(size=(2, 1100, 3))
-    assert abs(mutual_information(x, y, effort="quick").value) < 0.02
+@pytest.mark.parametrize(("ask", "truth", "misfit"), TRUTHS.values(), ids=TRUTHS)
+def test_truths(ask: Ask, truth: float, misfit: float) -> None:
+    estimate = ask()
+    assert is_near(estimate, truth, misfit)
+    assert estimate.stderr < 0.1
+    assert estimate.bound == ("upper" if "entropy" in estimate.quantity else None)
 
 
-def test_conditional_information_of_gaussians() -> None:
-    truth = 0.5 * (log_det(0, 2) + log_det(1, 2) - log_det(0, 1, 2) - log_det(2))
-    estimate = mutual_information(TRIPLE[:, 0], TRIPLE[:, 1], TRIPLE[:, 2], effort="quick")
-    assert is_near(estimate, truth)
-    assert estimate.quantity == "conditional mutual information"
-
-
-def test_entropy_of_gaussians() -> None:
-    estimate = entropy(TRIPLE, effort="quick")
-    assert is_near(estimate, 3 * NORMAL + 0.5 * log_det(0, 1, 2))
-    assert (estimate.quantity, estimate.bound) == ("entropy", "upper")
-
-
-def test_conditional_entropy_of_gaussians() -> None:
-    estimate = entropy(TRIPLE[:, :2], TRIPLE[:, 2], effort="quick")
-    assert is_near(estimate, 2 * NORMAL + 0.5 * (log_det(0, 1, 2) - log_det(2)))
-    assert (estimate.quantity, estimate.bound) == ("conditional entropy", "upper")
-
-
-def test_total_correlation_of_gaussians() -> None:
-    estimate = total_correlation(TRIPLE, effort="quick")
-    assert is_near(estimate, 0.5 * (log_det(0) + log_det(1) + log_det(2) - log_det(0, 1, 2)))
-    assert (estimate.quantity, estimate.bound) == ("total correlation", None)
-
-
-def test_total_correlation_of_two_columns_is_their_information() -> None:
-    x, y = pair(500, 1)
-    both = total_correlation(np.hstack([x, y]), **CHEAP)
-    assert both.value == pytest.approx(mutual_information(x, y, **CHEAP).value, abs=0.01)
+@pytest.mark.parametrize(("ask", "truth"), COUNTED.values(), ids=COUNTED)
+def test_truths_by_counting(ask: Ask, truth: float) -> None:
+    assert ask().value == pytest.approx(truth, abs=0.01 if truth > 0.6 else 0.005)
 
 
 @pytest.mark.parametrize(
@@ -81,56 +109,67 @@ def test_entropy_of_any_margin(kind: Any) -> None:
     assert is_near(entropy(x, effort="quick"), kind.entropy(), misfit=0.03)
 
 
-def test_information_through_bent_margins() -> None:
-    x, y = pair(1100, 1)
-    truth = -0.5 * math.log(1 - RHO**2)
-    assert is_near(mutual_information(np.exp(2 * x), y**3, effort="quick"), truth, misfit=0.02)
-
-
-# truths of labels
-
-
-def test_information_of_a_table() -> None:
-    x, y = CODES
-    truth = counted(x) + counted(y) - counted(x, y)
-    assert mutual_information(x, y, effort="quick").value == pytest.approx(truth, abs=0.003)
-    assert total_correlation(np.stack(CODES, 1), effort="quick").value == pytest.approx(truth, abs=0.003)
-
-
-def test_entropies_of_a_table() -> None:
-    x, y = CODES
-    assert entropy(y, effort="quick").value == pytest.approx(counted(y), abs=0.003)
-    assert entropy(np.stack(CODES, 1), effort="quick").value == pytest.approx(counted(x, y), abs=0.005)
-    assert entropy(y, x, effort="quick").value == pytest.approx(counted(x, y) - counted(x), abs=0.005)
-
-
-def test_conditional_information_of_a_table() -> None:
-    """x and the sum of x and y tell nothing about each other; given y, each tells the other."""
-    x, y = CODES
-    both = (x + y) % 2
-    truth = counted(x, y) + counted(both, y) - counted(x, both, y) - counted(y)
-    assert mutual_information(x, both, y, effort="quick").value == pytest.approx(truth, abs=0.01)
-
-
-def test_information_about_classes() -> None:
-    number, label = LABELLED
-    assert is_near(mutual_information(number, label, effort="quick"), class_information())
-    assert is_near(entropy(label, number, effort="quick"), math.log(2) - class_information())
-
-
-def test_entropy_of_mixed_columns() -> None:
-    number, label = LABELLED
-    frame = pd.DataFrame({"number": number, "label": label})
-    assert is_near(entropy(frame, effort="quick"), math.log(2) + NORMAL)
-    assert is_near(entropy(number, label, effort="quick"), NORMAL)
-
-
 def test_ten_classes_in_eight_dimensions() -> None:
     """Classes so far apart that each row tells its class."""
     rng = np.random.default_rng(0)
     label = rng.integers(10, size=1100)
     x = rng.normal(size=(1100, 8)) + 20 * rng.normal(size=(10, 8))[label]
     assert mutual_information(x, label, **CHEAP).value == pytest.approx(counted(label), abs=0.03)
+
+
+def test_parity_is_synergy_and_a_copy_is_redundancy() -> None:
+    a, b = np.random.default_rng(0).integers(2, size=(2, 1000))
+    parity, copy = (interaction_information(a, second, y, effort="quick") for second, y in ((b, a ^ b), (a, a)))
+    assert parity.value == pytest.approx(math.log(2), abs=0.01)
+    assert copy.value == pytest.approx(-math.log(2), abs=0.01)
+    assert copy.joint == pytest.approx(float(copy.first), abs=0.005)
+
+
+def test_interaction_in_a_sum_of_normals() -> None:
+    """y = a + b + noise: I(a, b; y) = 1/2 log 3, I(a; y) = 1/2 log 3/2."""
+    a, b, noise = np.random.default_rng(1).normal(size=(3, 3000))
+    found = interaction_information({"v": a}, {"v": b}, a + b + noise, method="gaussian")
+    truth = 0.5 * math.log(3) - math.log(1.5)
+    low, high = found.interval(0.999)
+    assert low < truth < high
+    assert found.value == pytest.approx(truth, abs=0.04)
+    assert 0 < found.stderr < math.hypot(*(one.stderr for one in found))  # the rows are the same
+
+
+# between 0 and 1
+
+
+@pytest.mark.parametrize("rho", [-0.9, 0.0, 0.7])
+def test_normalised_gaussians_have_their_correlation(rho: float) -> None:
+    x, noise = np.random.default_rng(0).normal(size=(2, 2000))
+    estimate = normalized_mutual_information(x, rho * x + math.sqrt(1 - rho**2) * noise, **CHEAP)
+    assert estimate.value == pytest.approx(abs(rho), abs=max(3 * estimate.stderr, 0.08))
+    assert 0 <= estimate.value <= 1
+    assert (estimate.unit, estimate.quantity) == ("ratio", "normalised mutual information")
+
+
+COUNTS: dict[str, Any] = {"method": "counts", "effort": "quick"}
+
+
+@pytest.mark.parametrize(
+    ("by", "divisor"), [("target", counted(B)), ("arithmetic", (counted(A) + counted(B)) / 2)], ids=["target", "mean"]
+)
+def test_shares_of_entropies(by: Any, divisor: float) -> None:
+    information, estimate = mutual_information(A, B, **COUNTS), normalized_mutual_information(A, B, by=by, **COUNTS)
+    share = estimate.value / information.value
+    assert share == pytest.approx(1 / divisor, rel=0.01)
+    assert estimate.stderr == pytest.approx(information.stderr * share)
+    assert estimate.pointwise.tolist() == information.pointwise.tolist()
+    declared = normalized_mutual_information(1.0 * A, 1.0 * B, by=by, discrete=["x", "y"], **COUNTS)
+    assert declared.value == estimate.value
+
+
+def test_a_copy_tells_all() -> None:
+    words = ["a", "b", "c", "b"] * 50
+    assert normalized_mutual_information(words, words, by="target", effort="quick").value == pytest.approx(1, abs=0.03)
+    with pytest.warns(MeasurementWarning, match="the answer is probably inf"):
+        estimate = normalized_mutual_information(X, 3 * X, effort="quick")
+    assert (estimate.value, estimate.stderr) == (1, 0)
 
 
 # invariance
@@ -144,19 +183,15 @@ def plane() -> tuple[Array, Array, Estimate]:
     return x, y, mutual_information(x, y, **MIXTURE)
 
 
-def test_swapped_variables_give_the_same(plane: tuple[Array, Array, Estimate]) -> None:
-    x, y, estimate = plane
-    swapped = mutual_information(y, x, **MIXTURE)
-    assert swapped.value == estimate.value
-    assert swapped.pointwise.tolist() == estimate.pointwise.tolist()
-
-
-def test_swapped_variables_of_all_kinds() -> None:
-    number, label = LABELLED
-    uneven: tuple[Array, Array] = (np.random.default_rng(0).normal(size=(1100, 3)) + number[:, None], number)
-    for x, y, method in ((number, label, "gaussian"), (*CODES, "counts"), (*uneven, "gaussian")):
-        first, second = (mutual_information(*pair_, method=method, effort="quick") for pair_ in ((x, y), (y, x)))
-        assert first.value == second.value
+@pytest.mark.parametrize(
+    ("x", "y", "method"),
+    [(NUMBER, CLASS, "gaussian"), (A, B, "counts"), (TRIPLE, NUMBER, "gaussian"), (*pair(300, 2), "mixture")],
+    ids=["classes", "table", "uneven", "mixture"],
+)
+def test_swapped_variables_give_the_same(x: Any, y: Any, method: str) -> None:
+    first, second = (mutual_information(*pair_, method=method, effort="quick") for pair_ in ((x, y), (y, x)))
+    assert first.value == second.value
+    assert first.pointwise.tolist() == second.pointwise.tolist()
 
 
 @pytest.mark.parametrize("change", ["units", "float32"])

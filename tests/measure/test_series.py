@@ -42,18 +42,3 @@ def test_transfer_is_what_the_own_past_does_not_tell() -> None:
     assert transfer_entropy(x, y, **GAUSSIAN) == pytest.approx(truth, abs=0.03)
     assert transfer_entropy(y, x, **GAUSSIAN) == pytest.approx(0, abs=0.01)
     assert transfer_entropy(x, y, lag=3, **GAUSSIAN) == pytest.approx(0, abs=0.02)
-
-
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"lags": []}, "lags is empty"),
-        ({"lags": 90}, "the longest lag is 90"),
-        ({"y": np.zeros(99)}, "y has 99 rows"),
-        ({"x": np.r_[np.nan, np.ones(99)]}, "x has missing values"),
-    ],
-)
-def test_wrong_input(change: dict[str, Any], named: str) -> None:
-    arguments: dict[str, Any] = {"x": np.arange(100.0), "y": np.arange(100.0)} | change
-    with pytest.raises(ValueError, match=named):
-        lagged(**arguments)

@@ -38,28 +38,6 @@ def test_ratings_as_floats_are_those_as_integers() -> None:
     assert (first.columns[0].kind, first.columns[0].why) == (second.columns[0].kind, second.columns[0].why)
 
 
-def test_constant_columns_are_refused() -> None:
-    for value, text in ((np.ones(N), "1.0"), (np.full(N, 3), "3"), (["a"] * N, "a")):
-        with pytest.raises(ValueError, match=rf"^b is constant, {text} in every row; .* Leave the column out"):
-            read({"a": NUMBERS[:, 0], "b": value})
-
-
-def test_few_rows() -> None:
-    with pytest.raises(ValueError, match=r"^x has 3 rows; expected at least 10. Collect more"):
-        read(NUMBERS[:3])
-    with pytest.raises(ValueError, match=r"^x has no rows; expected at least 10"):
-        read([])
-    gaps = NUMBERS[:, 0].copy()
-    gaps[:55] = math.nan
-    with pytest.raises(ValueError, match=r"^x has 5 rows without missing values, of 60; expected at least 10"):
-        read(gaps, missing="drop")
-
-
-def test_unequal_lengths() -> None:
-    with pytest.raises(ValueError, match=r"^y has 10 rows; expected 60, as many as x: one row per sample in each"):
-        read(NUMBERS, WORDS[:10])
-
-
 def test_entropies_limit_what_can_be_told() -> None:
     table = read(CODES, NUMBERS[:, 0])
     assert table.entropy_limit((0,)) == pytest.approx(math.log(3), abs=0.05)
@@ -80,46 +58,19 @@ def test_columns_declared_discrete(discrete: Any) -> None:
     assert table.columns[1].is_declared
 
 
-@pytest.mark.parametrize("discrete", [["x", "y"], {"x": True, "y": True}])
-def test_sides_declared_discrete(discrete: Any) -> None:
-    assert kinds(read(NUMBERS[:, 0].round(), NUMBERS[:, 1].round(), discrete=discrete)) == dict.fromkeys(
-        "xy", "discrete"
-    )
-
-
-def test_a_bare_answer_is_about_the_main_argument() -> None:
-    table = read(CODES, CODES, discrete=False)
+def test_sides_are_declared() -> None:
+    both = [one.round() for one in NUMBERS.T]
+    for discrete in (["x", "y"], {"x": True, "y": True}):
+        assert set(kinds(read(*both, discrete=discrete)).values()) == {"discrete"}
+    table = read(CODES, CODES, discrete=False)  # a bare answer is about the main argument
     assert kinds(table) == {"x": "discrete", "y": "rounded"}
     assert not table.columns[1].is_counted
 
 
 def test_what_messages_advise_can_be_obeyed() -> None:
     frame = {"age": RNG.integers(18, 30, N), "pay": NUMBERS[:, 0]}
-    assert kinds(read(frame, WORDS)) == {"age": "discrete", "pay": "continuous", "y": "discrete"}
-    assert kinds(read(frame, WORDS, discrete={"age": False})) == {
-        "age": "rounded",
-        "pay": "continuous",
-        "y": "discrete",
-    }
-
-
-@pytest.mark.parametrize("key", ["c", 2, -3], ids=repr)
-def test_unknown_names_list_the_known_ones(key: Any) -> None:
-    expected = r"^discrete has .*; expected names of columns or arguments: x, a, b, or positions from 0"
-    with pytest.raises(ValueError, match=expected):
-        read({"a": CODES, "b": CODES + 1}, discrete=[key])
-
-
-@pytest.mark.parametrize("discrete", [1.5, [True], [None]], ids=repr)
-def test_declarations_of_another_type(discrete: Any) -> None:
-    with pytest.raises(TypeError, match=r"^discrete (is a|has) .*; expected "):
-        read({"a": CODES, "b": CODES + 1}, discrete=discrete)
-
-
-@pytest.mark.parametrize(("column", "what"), [(WORDS, "strings or categories"), ([True, False] * 30, "booleans")])
-def test_what_cannot_be_continuous(column: Any, what: str) -> None:
-    with pytest.raises(TypeError, match=rf"^b has {what} but is declared continuous; expected numbers"):
-        read({"a": NUMBERS[:, 0], "b": column}, discrete=False)
+    assert kinds(read(frame)) == {"age": "discrete", "pay": "continuous"}
+    assert kinds(read(frame, discrete={"age": False})) == {"age": "rounded", "pay": "continuous"}
 
 
 # rows that belong together
@@ -138,21 +89,57 @@ def test_blocks() -> None:
     assert table.groups.tolist() == [0] * 20 + [1] * 20 + [2] * 20
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"groups": [1] * N}, "groups has 1 different labels; expected at least 3"),
-        ({"groups": [1, 2, 3]}, "groups has 1 columns and 3 rows; expected one label for each of 60"),
-        ({"groups": [None, *range(1, N)]}, "groups has no label in 1 of 60 rows, the first in row 0"),
-        ({"blocks": 30}, "blocks is 30; expected at most 20"),
-        ({"blocks": 5, "groups": CODES}, "groups and blocks were both passed"),
-        ({"weights": [1.0]}, "weights has 1 rows; expected one number for each of 60 rows"),
-        ({"weights": -np.ones(N)}, "weights has negative or infinite values"),
-    ],
-)
-def test_groups_and_weights_are_checked(options: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=f"^{message}"):
-        read(NUMBERS, **options)
+FRAME = {"a": CODES, "b": CODES + 1}
+UNKNOWN = "discrete has .*; expected names of columns or arguments: x, a, b, or positions from 0"
+REFUSED: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
+    "constant numbers": ({"b": np.ones(N)}, {}, ValueError, "b is constant, 1.0 in every row; .* Leave the column out"),
+    "constant labels": ({"b": ["a"] * N}, {}, ValueError, "b is constant, a in every row"),
+    "few": (NUMBERS[:3], {}, ValueError, "x has 3 rows; expected at least 10. Collect more"),
+    "none": ([], {}, ValueError, "x has no rows; expected at least 10"),
+    "few with values": (
+        np.where(np.arange(N) < 55, math.nan, NUMBERS[:, 0]),
+        {"missing": "drop"},
+        ValueError,
+        "x has 5 rows without missing values, of 60; expected at least 10",
+    ),
+    "unequal": (NUMBERS, {"y": WORDS[:10]}, ValueError, "y has 10 rows; expected 60, as many as x: one row per sample"),
+    **{f"no column {key!r}": (FRAME, {"discrete": [key]}, ValueError, UNKNOWN) for key in ("c", 2, -3)},
+    **{
+        f"declared {one!r}": (FRAME, {"discrete": one}, TypeError, "discrete (is a|has) .*; expected ")
+        for one in (1.5, [True], [None])
+    },
+    "words as numbers": (
+        WORDS,
+        {"discrete": False},
+        TypeError,
+        "x has strings or categories but is declared continuous",
+    ),
+    "flags as numbers": (
+        [True, False] * 30,
+        {"discrete": False},
+        TypeError,
+        "x has booleans but is declared continuous",
+    ),
+    "one group": (NUMBERS, {"groups": [1] * N}, ValueError, "groups has 1 different labels; expected at least 3"),
+    "few groups": (
+        NUMBERS,
+        {"groups": [1, 2, 3]},
+        ValueError,
+        "groups has 1 columns and 3 rows; expected one .* 60 rows",
+    ),
+    "gap in groups": (NUMBERS, {"groups": [None, *range(1, N)]}, ValueError, "groups has no label in 1 of 60 .* row 0"),
+    "long blocks": (NUMBERS, {"blocks": 30}, ValueError, "blocks is 30; expected at most 20"),
+    "groups and blocks": (NUMBERS, {"blocks": 5, "groups": CODES}, ValueError, "groups and blocks were both passed"),
+    "few weights": (NUMBERS, {"weights": [1.0]}, ValueError, "weights has 1 columns and 1 rows; expected one value"),
+    "words as weights": (NUMBERS, {"weights": WORDS}, ValueError, "weights are no numbers"),
+    "negative weights": (NUMBERS, {"weights": -np.ones(N)}, ValueError, "weights has negative or infinite values"),
+}
+
+
+@pytest.mark.parametrize(("x", "options", "error", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused(x: Any, options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=f"^{message}"):
+        read(x, **options)
 
 
 def test_whole_weights_are_copies() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infoknife.measure.estimate import Candidate, Diagnostics, Estimate
+from infoknife.measure.estimate import CandidateScore, Diagnostics, Estimate
 from infoknife.measure.table import read_table
 from infoknife.pictures.measure import heat_map, measurement_figure, save
 
@@ -24,7 +24,7 @@ def labels(name: str = "b", count: int = 3) -> dict[str, Any]:
     return {name: [f"label {i % count}" for i in range(ROWS)]}
 
 
-def estimate(*candidates: Candidate) -> Estimate:
+def estimate(*candidates: CandidateScore) -> Estimate:
     pointwise = np.random.default_rng(0).normal(size=ROWS)
     told = Diagnostics("stack", ROWS, candidates)
     return Estimate(float(pointwise.mean()), 0.07, "bits", "mutual information", pointwise, told)
@@ -36,7 +36,7 @@ def panels(answer: Estimate, **sides: Any) -> dict[str, Any]:
     return {axes.get_title().partition("\n")[0]: axes for axes in figure.axes}
 
 
-TRIED = Candidate("mixture", 1.5, 0.8), Candidate("flow", 1.6, 0.2), Candidate("gaussian", 2.5, 0.0)
+TRIED = CandidateScore("mixture", 1.5, 0.8), CandidateScore("flow", 1.6, 0.2), CandidateScore("gaussian", 2.5, 0.0)
 
 
 def test_panels_of_a_pair() -> None:

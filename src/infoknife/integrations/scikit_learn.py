@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from infoknife import measure
 from infoknife.inputs import check_whole, one_of
-from infoknife.measure.candidates.catalogue import Effort
+from infoknife.measure.candidates import Effort
 from infoknife.measure.columns import MIN_ROWS
 
 __all__ = ["EntropyEstimator", "InformationSelector", "mutual_info"]

@@ -16,7 +16,7 @@ from infoknife.leakage.probes import HeldOut, Parts
 from infoknife.leakage.rows import AuditedRows, Target
 from infoknife.measure import Diagnostics, Estimate, mutual_information
 from infoknife.measure.crossfit import stacked, weights
-from infoknife.measure.estimate import Candidate
+from infoknife.measure.estimate import CandidateScore
 from infoknife.measure.relations import without_dependent
 from infoknife.measure.table import Column
 
@@ -79,7 +79,7 @@ def with_probes(densities: Estimate, held: Sequence[HeldOut], s: Target, parts: 
     told = replace(
         densities.diagnostics,
         method=" + ".join(name for name, share in zip(names, shares, strict=True) if share >= 0.1),
-        candidates=tuple(map(Candidate, names, scores.tolist(), shares.tolist())),
+        candidates=tuple(map(CandidateScore, names, scores.tolist(), shares.tolist())),
         correction=float(shares[1]) * correction,
     )
     N = len(pointwise)

@@ -1,13 +1,13 @@
 """Entropies and mutual information of data, measured on rows that nothing was fitted to, with their uncertainty."""
 
-from infoknife.measure.candidates.catalogue import methods
-from infoknife.measure.certificate import Certificate
-from infoknife.measure.estimate import Diagnostics, Estimate
-from infoknife.measure.interaction import Interaction, interaction_information
+from infoknife.measure.candidates import methods
+from infoknife.measure.estimate import Certificate, Diagnostics, Estimate
 from infoknife.measure.interval import MeasurementWarning
 from infoknife.measure.permutation import PermutationTest, permutation_test
 from infoknife.measure.quantities import (
+    Interaction,
     entropy,
+    interaction_information,
     mutual_information,
     normalized_mutual_information,
     total_correlation,

@@ -2,65 +2,20 @@
 
 import math
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from infoknife.measure.candidates.base import Candidate
 from infoknife.measure.crossfit import Progress, screen
+from infoknife.measure.estimate import Certificate
 from infoknife.measure.question import View
 from infoknife.measure.table import Table
 
 UNIFORM_WEIGHT = 0.01  # of the uniform density
 PARTS = 4  # one of so many parts of the rows certifies, the others fit
-
-
-class Certificate(NamedTuple):
-    r"""Bounded values whose mean is above the entropy, on rows that had no part in the densities.
-
-    The density is mixed with a little of the uniform one on the box, $\tilde q = (1 - \epsilon) q + \epsilon / V$, so
-    that $-\log\tilde q \le \log(V / \epsilon)$; values below a floor are raised to it. Neither lowers the mean below
-    $-E[\log \tilde q] \ge h$, and the empirical Bernstein inequality (Maurer & Pontil, 2009) bounds that mean.
-
-    Attributes:
-        losses: The values (n,) in nats.
-        low: What none of them is below.
-        high: What none of them can be above.
-        most: The logarithm of the volume, which no entropy in the box is above.
-
-    Examples:
-        >>> flat = Certificate(np.full(10_000, 1.0), low=0.0, high=3.0, most=2.0)
-        >>> round(flat.upper(0.95), 3)  # no variance: the range alone
-        1.003
-    """
-
-    losses: NDArray[np.float64]
-    low: float
-    high: float
-    most: float = math.inf
-
-    def upper(self, level: float) -> float:
-        r"""Return $\bar\ell + \sqrt{2 V \log(2/\delta) / n} + 7 (high - low) \log(2/\delta) / (3 (n - 1))$ in nats.
-
-        It is never above the logarithm of the volume, which needs no sample.
-        """
-        check_level(level)
-        n, doubt = len(self.losses), math.log(2 / (1 - level))
-        spread = math.sqrt(2 * float(self.losses.var(ddof=1)) * doubt / n)
-        reach = 7 * (self.high - self.low) * doubt / (3 * (n - 1))
-        return min(float(self.losses.mean()) + spread + reach, self.most)
-
-
-def check_level(level: float) -> None:
-    """Refuse what is no probability."""
-    if not isinstance(level, Real):
-        raise TypeError(f"level is {level!r}; expected a probability between 0 and 1, such as 0.95")
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level!r}; expected a probability between 0 and 1, such as 0.95")
 
 
 def box(support: Any, table: Table) -> Tensor:

@@ -59,10 +59,8 @@ def discard_missing(
 ) -> tuple[list[RawColumn], NDArray[np.bool_], list[str]]:
     """Return columns without missing values, which rows are left (N,), and what was done, in words.
 
-    Args:
-        columns: All columns of a measurement, with as many rows.
-        missing: ``"error"`` raises, ``"drop"`` leaves out rows, ``"category"`` makes the gaps of labels, and of
-            numbers with few different values, a label of their own and leaves out rows where other numbers have gaps.
+    ``"error"`` raises, ``"drop"`` leaves out rows, and ``"category"`` makes the gaps of labels, and of numbers with few
+    different values, a label of their own and leaves out rows where other numbers have gaps.
 
     Examples:
         >>> age = RawColumn("age", np.array([31.0, math.nan]), np.array([False, True]))

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from infoknife.measure.candidates.catalogue import Effort
+from infoknife.measure.candidates import Effort
 from infoknife.measure.quantities import mutual_information
 
 Record = dict[str, Any]

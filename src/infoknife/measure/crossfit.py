@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from infoknife.distributed import alone
 from infoknife.measure.candidates.base import Candidate, Fitted
@@ -18,8 +20,7 @@ Progress = Callable[[float, str], None]
 MAX_TRAINING = 40_000  # rows that a density is fitted to; more only cost time
 MAX_HELD_OUT = 20_000  # rows that choose
 MIN_GAIN = 0.002  # nats per row that a density must gain over what is there to take part
-Z_SCORE = 2.0  # standard errors by which anything must be better to be taken as better
-SURE = 3.0  # by which what is no density must be better
+Z_SCORE, RATIO_Z_SCORE = 2.0, 3.0  # standard errors by which a density must be better; and what is none
 TIE_TOLERANCE = 0.0005  # nats per row by which densities may differ and be as good as each other
 MAX_ROW_COST = 1.0  # nats that a single row may cost in the mean: a density that loses more is broken by it
 BELOW_ZERO = 0.05  # nats that an information may lie below zero by chance, or three standard errors
@@ -27,7 +28,7 @@ MAX_STDERR = 1.0  # nats: an information that is known no better is not known
 ITERATIONS = 200  # of expectation maximisation for the weights
 IMPOSSIBLE = -1e6  # log-density of a row that nothing explains
 MIN_WEIGHT = 0.01  # weights below this are not worth a density
-CURVE = (4, 2, 1)  # parts of the training rows at which a learning curve is taken: one over these
+CURVE_PARTS = (4, 2, 1)  # parts of the training rows at which a learning curve is taken: one over these
 MIN_CURVE_ROWS = 25  # of the smallest of them
 
 
@@ -75,25 +76,14 @@ class Tried(NamedTuple):
         """The name of the candidate, and of its view if that is not the first."""
         return "-".join(filter(None, (self.candidate.name, views[self.view].name)))
 
-    def fixed(self) -> "Tried":
-        """With what was searched for fixed."""
-        return self._replace(candidate=self.candidate.with_fixed_hyperparameters(self.fitted))
-
 
 class Screened(NamedTuple):
-    """Densities that were tried on one division of the rows.
+    """Densities that were tried on one division of the rows."""
 
-    Attributes:
-        tried: Those that take part in the answer.
-        weights: Their weights.
-        scores: The mean of -log q(t given c) of everything that was tried, by name.
-        curve: What is asked for, of held-out rows, from nested parts of the training rows (parts, N).
-    """
-
-    tried: list[Tried]
-    weights: Tensor
-    scores: dict[str, float]
-    curve: Tensor | None = None
+    tried: list[Tried]  # those that take part in the answer
+    weights: Tensor  # theirs
+    scores: dict[str, float]  # the mean of -log q(t given c) of everything that was tried, by name
+    curve: Tensor | None = None  # what held-out rows say at nested parts of the training rows, as in `Measured`
 
     def terms(self, samples: Sequence[Sample]) -> Tensor:
         """The question's terms for every row, from the average of the fitted densities: (2, N)."""
@@ -105,75 +95,53 @@ class Screened(NamedTuple):
         return full - reduced
 
 
-class _Reduced(NamedTuple):
-    """The second term of a question by itself: what is likely without the condition need not be so by the way.
+@dataclass(frozen=True)
+class _WithSecond(Candidate):
+    """A candidate and, where there is one, what fits the second term by itself: together they have three terms.
 
-    Attributes:
-        question: What is asked about the columns of the second term.
-        columns: These columns.
-        candidate: What is fitted to them; ``None`` where the first term's density has to do.
-        fitted: It, fitted to training rows.
+    What is likely without the condition need not be so by the way.
     """
 
-    question: Question
-    columns: Part
-    candidate: Candidate | None
-    fitted: Fitted | None = None
+    own: Candidate
+    second: Candidate | None
 
-    @classmethod
-    def of(cls, tried: Tried, question: Question) -> Self:
-        """Of a candidate and what it is asked."""
-        if not question.has_reduced_density:
-            return cls(question, Part(), None)
-        return cls(
-            question.of_reduced(), question.target | (question.reduced or Part()), tried.candidate.alone(question)
-        )
+    @override
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
+        full = self.own.fit(data, question, generator)
+        if self.second is None:
+            return replace(full, of_rows=lambda rows: full.of_rows(rows)[[0, 1, 1]], fixed=self)
+        columns = question.target | (question.reduced or Part())
+        alone = self.second.fit(data.narrowed(columns), question.of_reduced(), generator)
 
-    def fit(self, data: Sample, generator: torch.Generator) -> Self:
-        """Fit it to training rows; what the first fit searches for, others take over."""
-        if self.candidate is None:
-            return self
-        fitted = self.candidate.fit(data.narrowed(self.columns), self.question, generator)
-        return self._replace(candidate=self.candidate.with_fixed_hyperparameters(fitted), fitted=fitted)
+        def terms(rows: Sample) -> Tensor:
+            return torch.cat([full.of_rows(rows), alone.terms(rows.narrowed(columns))[:1]])
 
-    def terms(self, full: Fitted, data: Sample) -> Tensor:
-        """Both terms of the whole fit, and the second by itself: (3, N)."""
-        terms = full.terms(data)
-        if self.fitted is None:
-            return torch.cat([terms, terms[1:]])
-        alone = self.fitted.terms(data.narrowed(self.columns))[:1]
-        return torch.cat([terms, alone if data.shift is None else alone + data.shift])
+        return replace(full, of_rows=terms, fixed=_WithSecond(self.own, alone.fixed or self.second))
+
+
+class _Fold(NamedTuple):
+    """A part of the rows, which is measured by what others have taught."""
+
+    out: Tensor  # its rows
+    rest: Tensor  # those of all other folds
+    taught: Tensor  # of these, what densities were fitted to
+    terms: Tensor  # of every candidate for what it was fitted to (C, 3 or 2, n)
 
 
 class Measured(NamedTuple):
-    """What cross-fitting gives.
+    """What cross-fitting gives."""
 
-    Attributes:
-        terms: The question's terms of every row, held out: (2, N).
-        gap: Training minus held-out mean of the terms, (2,).
-        flexible: The weight of densities whose size was chosen on held-out rows.
-        means: The mean terms of every repetition, (repetitions, 2).
-        shares: The weights of those candidates that take part, by name.
-        parameters: Numbers learned in one fold.
-        folds: How many folds.
-        tail: The part of the held-out rows that are less likely than 99 % of the training rows.
-        curve: Means of what is asked for at the parts of the rows of ``CURVE``, and the standard error of each step
-            from one to the next: (2, parts); ``None`` from too few rows.
-        neighbours: What nearest neighbours say of every row (N,), ``None`` where they cannot.
-        beaten: What densities say where neighbours have taken their place, otherwise infinite.
-    """
-
-    terms: Tensor
-    gap: Tensor
-    flexible: float
-    means: Tensor
-    shares: dict[str, float]
-    parameters: int
-    folds: int
-    tail: float
-    curve: Tensor | None = None
-    neighbours: Tensor | None = None
-    beaten: float = math.inf
+    terms: Tensor  # the question's terms of every row, held out: (2, N)
+    gap: Tensor  # training minus held-out mean of the terms, (2,)
+    flexible: float  # the weight of densities whose size was chosen on held-out rows
+    means: Tensor  # the mean terms of every repetition, (repetitions, 2)
+    shares: dict[str, float]  # the weights of those candidates that take part, by name
+    parameters: int  # numbers learned in one fold
+    folds: int  # how many folds
+    tail: float  # the part of the held-out rows that are less likely than 99 % of the training rows
+    curve: Tensor | None = None  # means at the parts of the rows of `CURVE_PARTS`, and errors of the steps: (2, parts)
+    neighbours: Tensor | None = None  # what nearest neighbours say of every row (N,), `None` where they cannot
+    beaten: float = math.inf  # what densities say where neighbours have taken their place
 
     @classmethod
     def average(cls, runs: Sequence[Self]) -> Self:
@@ -200,13 +168,7 @@ class Measured(NamedTuple):
 
 
 def is_absurd(value: float, stderr: float, limit: float) -> bool:
-    """Whether no information can have this value: far below zero, above an entropy, or not known at all.
-
-    Args:
-        value: In nats.
-        stderr: Its standard error.
-        limit: The entropy of a side whose values are counted, infinite if both are continuous.
-    """
+    """Whether no information can have this value: far below zero, above a side's entropy, or not known at all."""
     if not (math.isfinite(value) and math.isfinite(stderr)):
         return True
     return value < -max(3 * stderr, BELOW_ZERO) or value > limit + max(3 * stderr, BELOW_ZERO) or stderr > MAX_STDERR
@@ -275,7 +237,7 @@ def _is_worth_training(
     if (views[view].name == "unmixed") != (views[tried[best].view].name == "unmixed"):
         return not cheap
     last = tried[-1].candidate.is_network
-    return not last or _wins(_average(terms), _average(terms[:-1]))
+    return not last or _exceeds(_average(terms), _average(terms[:-1]), Z_SCORE)
 
 
 def _is_broken(terms: Tensor) -> bool:
@@ -292,15 +254,10 @@ def _average(terms: Sequence[Tensor]) -> Tensor:
     return stacked(full, weights(full))
 
 
-def _exceeds(one: Tensor, other: Tensor, z_score: float = SURE) -> bool:
+def _exceeds(one: Tensor, other: Tensor, z_score: float = RATIO_Z_SCORE) -> bool:
     """Whether numbers (N,) are larger than others by something, and beyond chance."""
     gain = one - other
     return len(gain) > 1 and float(gain.mean()) > max(MIN_GAIN, z_score * float(gain.std()) / math.sqrt(len(gain)))
-
-
-def _wins(now: Tensor, before: Tensor) -> bool:
-    """Whether log-densities (N,) are better than others."""
-    return _exceeds(now, before, Z_SCORE)
 
 
 def _kept(tried: list[Tried], terms: list[Tensor], scores: dict[str, float]) -> Screened:
@@ -312,7 +269,7 @@ def _kept(tried: list[Tried], terms: list[Tensor], scores: dict[str, float]) -> 
         best = next(i for i, way in ways.items() if float(way.mean()) >= most - TIE_TOLERANCE)  # the simplest of them
         if not kept and tried[best].view > 0:
             best = _counted(tried, ways, best)
-        if kept and not _wins(ways[best], _average([terms[j] for j in kept])):
+        if kept and not _exceeds(ways[best], _average([terms[j] for j in kept]), Z_SCORE):
             break
         kept.append(best)
     w = weights(torch.stack([terms[i][0] for i in kept]))
@@ -338,10 +295,10 @@ def _curve(
 ) -> Tensor | None:
     """What held-out rows say at nested parts of the training rows: means, and errors of the steps, (2, parts)."""
     count = len(train[0])
-    if count < CURVE[0] * MIN_CURVE_ROWS or len(held[0]) < 2:
+    if count < CURVE_PARTS[0] * MIN_CURVE_ROWS or len(held[0]) < 2:
         return None
     values = []
-    for part in CURVE:
+    for part in CURVE_PARTS:
         few = [sample.rows(slice(count // part)) for sample in train]
         again = [
             one
@@ -368,64 +325,54 @@ def measure(
     generator: torch.Generator,
     progress: Progress,
     *,
-    limit: float = math.inf,
-    named: bool = False,
+    limit: float = math.inf,  # what no information can exceed; candidates that give an absurd one are left out
+    named: bool = False,  # whether one method was asked for: neighbours then never take its place
 ) -> Measured | None:
     """Fit the candidates to all rows but those of one fold, and measure that fold; for every fold.
 
-    The weights of a fold come from the rows of all others.
-
-    Args:
-        views: The rows and the question.
-        screened: Which candidates, in which views.
-        count: How many folds.
-        generator: Of everything random.
-        progress: Called with the part that is done and a few words.
-        limit: What no information can exceed; candidates that give an absurd one are left out.
-        named: Whether one method was asked for: neighbours then widen the interval, and never take its place.
-
-    Returns:
-        ``None`` if every candidate gives an absurd value.
+    The weights of a fold come from the rows of all others. The answer is ``None`` if every candidate gives an absurd
+    value.
     """
-    candidates, sample = [one.fixed() for one in screened.tried], views[0].sample
-    reduced = [_Reduced.of(one, views[one.view].question) for one in candidates]
-    held = torch.zeros(len(candidates), 3, len(sample)).to(sample.continuous)
-    seen: list[tuple[Tensor, Tensor]] = []
-    parameters, flexible = 0, [0.0] * len(candidates)
+    tried = [one._replace(candidate=one.fitted.fixed or one.candidate) for one in screened.tried]
+    asked = [views[one.view].question for one in tried]
+    both: list[Candidate] = [
+        _WithSecond(one, one.alone(question) if question.has_reduced_density else None)
+        for (_, one, _), question in zip(tried, asked, strict=True)
+    ]
+    sample, question, _ = views[0]
+    held = torch.zeros(len(tried), 3, len(sample)).to(sample.continuous)
+    parameters, flexible, folds = 0, [0.0] * len(tried), []
     parts = sample.parts(count, generator)
     for k, out in enumerate(parts):
-        rest = torch.cat([part for j, part in enumerate(parts) if j != k])
-        rest = rest[torch.randperm(len(rest), generator=generator)[:MAX_TRAINING]]
+        rest = torch.cat([*parts[:k], *parts[k + 1 :]])
+        taught = rest[torch.randperm(len(rest), generator=generator)[:MAX_TRAINING]]
         learned = []
-        for i, (v, candidate, _) in enumerate(candidates):
-            progress((k + i / len(candidates)) / count, f"fold {k + 1} of {count}: {candidate.name}")
-            rows, question, _ = views[v]
-            training, unseen = rows.rows(rest), rows.rows(out)
-            one = candidate.fit(training, question, generator)
-            reduced[i] = reduced[i].fit(training, generator)
-            held[i][:, out] = reduced[i].terms(one, unseen)
-            learned.append(reduced[i].terms(one, training))
-            parameters, flexible[i] = max(parameters, one.parameters), float(one.is_flexible)
-        seen.append((rest, torch.stack(learned)))
+        for i, one in enumerate(tried):
+            progress((k + i / len(tried)) / count, f"fold {k + 1} of {count}: {one.candidate.name}")
+            rows = views[one.view].sample
+            fitted = both[i].fit(training := rows.rows(taught), asked[i], generator)
+            both[i] = fitted.fixed or both[i]  # what the first fit searches for, others take over
+            held[i][:, out] = fitted.terms(rows.rows(out))
+            learned.append(fitted.terms(training))
+            parameters, flexible[i] = max(parameters, fitted.parameters), float(fitted.is_flexible)
+        folds.append(_Fold(out, rest, taught, torch.stack(learned)))
     progress(1.0, "done")
-    is_difference = views[0].question.reduced is not None
-    held, seen = _nested(held, seen, parts, [is_difference and one.candidate.is_density for one in candidates])
-    kept = _plausible(held, seen, limit, views[0].question)
+    held, folds = _nested(held, folds, [question.reduced is not None and one.candidate.is_density for one in tried])
+    kept = _plausible(held, folds, limit, question)
     if not kept:
         return None
     held = held[kept]
-    each = [
-        weights(_some(torch.cat([held[:, 0, part] for j, part in enumerate(parts) if j != k], 1))) for k in range(count)
-    ]
+    each = [weights(_some(held[:, 0, fold.rest])) for fold in folds]
     terms = torch.zeros_like(held[0])
-    for out, w in zip(parts, each, strict=True):
-        terms[:, out] = stacked(held[:, :, out], w)
-    trained = [(rows, stacked(training[kept], w)) for (rows, training), w in zip(seen, each, strict=True)]
-    scarce = [terms[0, out] < _low(training[0]) for out, (_, training) in zip(parts, trained, strict=True)]
-    names, shares = [candidates[i].name(views) for i in kept], torch.stack(each).mean(0).tolist()
+    for fold, w in zip(folds, each, strict=True):
+        terms[:, fold.out] = stacked(held[:, :, fold.out], w)
+    seen = [stacked(fold.terms[kept], w) for fold, w in zip(folds, each, strict=True)]
+    gaps = [(one - terms[:, fold.taught]).mean(1) for fold, one in zip(folds, seen, strict=True)]
+    scarce = [terms[0, fold.out] < _low(one[0]) for fold, one in zip(folds, seen, strict=True)]
+    names, shares = [tried[i].name(views) for i in kept], torch.stack(each).mean(0).tolist()
     measured = Measured(
         terms=terms,
-        gap=torch.stack([(training - terms[:, rows]).mean(1) for rows, training in trained]).mean(0),
+        gap=torch.stack(gaps).mean(0),
         flexible=sum(flexible[i] * share for i, share in zip(kept, shares, strict=True)),
         means=terms.mean(1).unsqueeze(0),
         shares=dict(zip(names, shares, strict=True)),
@@ -433,35 +380,32 @@ def measure(
         folds=count,
         tail=float(torch.cat(scarce).double().mean()),
         curve=screened.curve,
-        neighbours=_neighbours(views, parts, generator),
+        neighbours=_neighbours(views[0], folds, generator),
     )
     return measured if named else _or_neighbours(measured, views[0], generator)
 
 
-def _nested(
-    held: Tensor, seen: list[tuple[Tensor, Tensor]], parts: Sequence[Tensor], are_densities: Sequence[bool]
-) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
-    """Terms (C, 2, N) in which either density can do what the other can, from those of `_Reduced.terms` (C, 3, N).
+def _nested(held: Tensor, folds: Sequence[_Fold], are_nested: Sequence[bool]) -> tuple[Tensor, list[_Fold]]:
+    """Terms (C, 2, N) in which either density can do what the other can, from those of `_WithSecond` (C, 3, N).
 
     The second is the best average of a candidate's own and the one that was fitted by itself, so that no information is
     invented; the first the best average with the second, so that a condition that tells nothing does no harm. The
     weights of a fold come from the rows of all others.
     """
-    terms, trained = held[:, :2].clone(), [(rows, learned[:, :2].clone()) for rows, learned in seen]
+    terms, seen = held[:, :2].clone(), [fold.terms[:, :2].clone() for fold in folds]
 
-    def nested(both: Tensor, alone: Tensor, either: Tensor) -> Tensor:
-        second = stacked(both[1:], alone)
-        return torch.stack([stacked(torch.stack([both[0], second]), either), second])
+    def nested(three: Tensor, alone: Tensor, either: Tensor) -> Tensor:
+        second = stacked(three[1:], alone)
+        return torch.stack([stacked(torch.stack([three[0], second]), either), second])
 
-    for k, out in enumerate(parts):
-        others = torch.cat([part for j, part in enumerate(parts) if j != k])
-        for i in (i for i, is_density in enumerate(are_densities) if is_density):
-            some = _some(held[i][:, others])
+    for fold, own in zip(folds, seen, strict=True):
+        for i in (i for i, is_nested in enumerate(are_nested) if is_nested):
+            some = _some(held[i][:, fold.rest])
             alone = weights(some[1:])
             either = weights(torch.stack([some[0], stacked(some[1:], alone)]))
-            terms[i, :, out] = nested(held[i][:, out], alone, either)
-            trained[k][1][i] = nested(seen[k][1][i], alone, either)
-    return terms, trained
+            terms[i, :, fold.out] = nested(held[i][:, fold.out], alone, either)
+            own[i] = nested(fold.terms[i], alone, either)
+    return terms, [fold._replace(terms=own) for fold, own in zip(folds, seen, strict=True)]
 
 
 def _or_neighbours(measured: Measured, view: View, generator: torch.Generator) -> Measured:
@@ -491,21 +435,20 @@ def _curve_of_neighbours(view: View, generator: torch.Generator) -> Tensor | Non
     """The learning curve of nearest neighbours, at the rows of its smallest part."""
     sample, question, _ = view
     order = torch.randperm(len(sample), generator=generator)
-    some = sample.rows(order[: len(sample) // CURVE[0]])
+    some = sample.rows(order[: len(sample) // CURVE_PARTS[0]])
     if len(some) < MIN_CURVE_ROWS:
         return None
-    nested = [sample.rows(order[: len(sample) // part]) for part in CURVE]
+    nested = [sample.rows(order[: len(sample) // part]) for part in CURVE_PARTS]
     return _points([value_of(question, Neighbours().fit(rows, question, generator).terms(some)) for rows in nested])
 
 
-def _neighbours(views: Sequence[View], parts: Sequence[Tensor], generator: torch.Generator) -> Tensor | None:
+def _neighbours(view: View, folds: Sequence[_Fold], generator: torch.Generator) -> Tensor | None:
     """What nearest neighbours among the rows of all other folds say of every row (N,)."""
-    sample, question, _ = views[0]
+    sample, question, _ = view
     candidate, found = Neighbours(), torch.zeros(len(sample)).to(sample.continuous)
     if not candidate.supports(sample, question) or len(sample) > MAX_TRAINING:
         return None
-    for k, out in enumerate(parts):
-        rest = torch.cat([part for j, part in enumerate(parts) if j != k])
+    for out, rest, *_ in folds:
         found[out] = value_of(question, candidate.fit(sample.rows(rest), question, generator).terms(sample.rows(out)))
     return found
 
@@ -515,7 +458,7 @@ def _some(log_probs: Tensor) -> Tensor:
     return log_probs[:, :: -(-log_probs.shape[1] // MAX_HELD_OUT)]
 
 
-def _plausible(held: Tensor, seen: list[tuple[Tensor, Tensor]], limit: float, question: Question) -> list[int]:
+def _plausible(held: Tensor, folds: Sequence[_Fold], limit: float, question: Question) -> list[int]:
     """Which candidates (C, 2, N) give a value that can be; all that are finite, where an entropy is asked for."""
     kept = []
     for i, terms in enumerate(held):
@@ -523,7 +466,7 @@ def _plausible(held: Tensor, seen: list[tuple[Tensor, Tensor]], limit: float, qu
             continue
         if question.reduced is not None:
             ratio = terms[0] - terms[1]
-            gaps = [((training[i][0] - training[i][1]) - ratio[rows]).mean() for rows, training in seen]
+            gaps = [((fold.terms[i][0] - fold.terms[i][1]) - ratio[fold.taught]).mean() for fold in folds]
             value = float(ratio.mean() + torch.stack(gaps).mean() / 2)
             if is_absurd(value, float(ratio.std()) / math.sqrt(len(ratio)), limit):
                 continue

@@ -2,9 +2,10 @@
 
 import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from html import escape
+from numbers import Real
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
@@ -12,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoknife.inputs import one_of, tensor
-from infoknife.measure.certificate import Certificate, check_level
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,7 +32,7 @@ QUANTITIES = (
 )
 
 
-class Candidate(NamedTuple):
+class CandidateScore(NamedTuple):
     """A density that was tried.
 
     Attributes:
@@ -120,15 +120,11 @@ class Diagnostics:
         doubts: The parts of the interval.
         curve: The value from a quarter, half and all of the training rows, in the estimate's unit.
         neighbours: The value by nearest neighbours, in the estimate's unit.
-
-    Examples:
-        >>> Diagnostics("knife", rows=8000, folds=4).method
-        'knife'
     """
 
     method: str
     rows: int
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[CandidateScore, ...] = ()
     folds: int | None = None
     parameters: int | None = None
     gap: float | None = None
@@ -141,7 +137,7 @@ class Diagnostics:
     neighbours: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "candidates", tuple(Candidate(*candidate) for candidate in self.candidates))
+        object.__setattr__(self, "candidates", tuple(CandidateScore(*candidate) for candidate in self.candidates))
 
     def scaled(self, factor: float) -> Self:
         """Return the same diagnostics with scores and gap in a unit that is ``1 / factor`` of theirs."""
@@ -159,18 +155,45 @@ class Diagnostics:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it in lists and numbers, for JSON; see ``Estimate.as_dict`` for what is not finite."""
-        keys = ("method", "rows", "folds", "parameters")
-        return {key: getattr(self, key) for key in keys} | {
-            "gap": _plain(self.gap),
-            "correction": _plain(self.correction),
-            "tail": _plain(self.tail),
-            "doubts": None if self.doubts is None else {k: _plain(v) for k, v in self.doubts._asdict().items()},
-            "curve": [_plain(value) for value in self.curve],
-            "neighbours": _plain(self.neighbours),
-            "candidates": [c._asdict() | {"score": _plain(c.score)} for c in self.candidates],
-            "messages": list(self.messages),
-            "columns": [{"name": c.name, "argument": c.argument, "kind": c.kind, "why": c.why} for c in self.columns],
-        }
+        told = {one.name: plain(getattr(self, one.name)) for one in fields(self)}
+        for column in told["columns"]:
+            del column["either"]
+        return told
+
+
+class Certificate(NamedTuple):
+    r"""Bounded values whose mean is above the entropy, on rows that had no part in the densities.
+
+    The density is mixed with a little of the uniform one on the box, $\tilde q = (1 - \epsilon) q + \epsilon / V$, so
+    that $-\log\tilde q \le \log(V / \epsilon)$; values below a floor are raised to it. Neither lowers the mean below
+    $-E[\log \tilde q] \ge h$, and the empirical Bernstein inequality (Maurer & Pontil, 2009) bounds that mean.
+
+    Attributes:
+        losses: The values (n,) in nats.
+        low: What none of them is below.
+        high: What none of them can be above.
+        most: The logarithm of the volume, which no entropy in the box is above.
+
+    Examples:
+        >>> flat = Certificate(np.full(10_000, 1.0), low=0.0, high=3.0, most=2.0)
+        >>> round(flat.upper(0.95), 3)  # no variance: the range alone
+        1.003
+    """
+
+    losses: NDArray[np.float64]
+    low: float
+    high: float
+    most: float = math.inf
+
+    def upper(self, level: float) -> float:
+        r"""Return $\bar\ell + \sqrt{2 V \log(2/\delta) / n} + 7 (high - low) \log(2/\delta) / (3 (n - 1))$ in nats.
+
+        It is never above the logarithm of the volume, which needs no sample.
+        """
+        n, doubt = len(self.losses), math.log(2 / (1 - _checked(level)))
+        spread = math.sqrt(2 * float(self.losses.var(ddof=1)) * doubt / n)
+        reach = 7 * (self.high - self.low) * doubt / (3 * (n - 1))
+        return min(float(self.losses.mean()) + spread + reach, self.most)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -256,9 +279,7 @@ class Estimate(float):
             >>> [round(end, 3) for end in one.interval(0.95)]
             [0.804, 1.196]
         """
-        check_level(level)
-        z = -NormalDist().inv_cdf((1 - level) / 2)
-        below, above = (z * math.hypot(self.stderr, one) for one in self.misfit)
+        below, above = (half_width(level, math.hypot(self.stderr, one)) for one in self.misfit)
         return self.value - below, self.value + above
 
     @property
@@ -315,11 +336,10 @@ class Estimate(float):
         JSON has no words for what is not finite: NaN is ``None`` here, and infinities are the strings ``"inf"`` and
         ``"-inf"``, which ``float`` reads.
         """
-        ends = {"interval": [_plain(end) for end in self.interval()], "level": 0.95}
-        numbers = {"value": _plain(self.value), "stderr": _plain(self.stderr)} | ends
         words = {"quantity": self.quantity, "unit": self.unit, "bound": self.bound, "reliability": self.reliability}
-        rows = {"pointwise": [_plain(value) for value in self.pointwise.tolist()]} if pointwise else {}
-        return words | numbers | {"diagnostics": self.diagnostics.as_dict()} | rows
+        numbers = {"value": self.value, "stderr": self.stderr, "interval": self.interval(), "level": 0.95}
+        rows = {"pointwise": self.pointwise.tolist()} if pointwise else {}
+        return plain(words | numbers | rows) | {"diagnostics": self.diagnostics.as_dict()}
 
     def to_json(self, *, pointwise: bool = False) -> str:
         """``as_dict`` as JSON."""
@@ -411,6 +431,21 @@ class Estimate(float):
             yield "note", message
 
 
+def half_width(level: float, stderr: float) -> float:
+    """Return half the width of the normal interval of a level, a probability between 0 and 1."""
+    return -NormalDist().inv_cdf((1 - _checked(level)) / 2) * stderr
+
+
+def _checked(level: float) -> float:
+    """A level, if it is a probability."""
+    expected = f"level is {level!r}; expected a probability between 0 and 1, such as 0.95"
+    if not isinstance(level, Real):
+        raise TypeError(expected)
+    if not 0 < level < 1:
+        raise ValueError(expected)
+    return level
+
+
 def _digits(value: float, stderr: float) -> tuple[str, str]:
     """The error with two digits that count, and the value with as many decimals; at most six of them."""
     if not (math.isfinite(stderr) and stderr > 0):
@@ -419,7 +454,12 @@ def _digits(value: float, stderr: float) -> tuple[str, str]:
     return f"{value:.{min(decimals, 6)}f}", f"{stderr:.{decimals}f}" if decimals <= 6 else f"{stderr:.1e}"
 
 
-def _plain(value: float | None) -> float | str | None:
-    if value is None or math.isnan(value):
-        return None
-    return float(value) if math.isfinite(value) else str(float(value))
+def plain(value: Any) -> Any:
+    """Return lists, dictionaries, numbers and words, as JSON has them: ``None`` for NaN, infinity as ``"inf"``."""
+    if isinstance(value, float):
+        return None if math.isnan(value) else float(value) if math.isfinite(value) else str(float(value))
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {key: plain(part) for key, part in value.items()}
+    return [plain(part) for part in value] if isinstance(value, (tuple, list)) else value

@@ -8,21 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from infoknife.measure.candidates.mixtures import MIN_ROWS_PER_COLUMN
 from infoknife.measure.candidates.selected import Selected
 from infoknife.measure.crossfit import Measured, is_absurd
-from infoknife.measure.estimate import Bound, Candidate, ColumnKind, Diagnostics, Doubts, Estimate, Unit
+from infoknife.measure.estimate import Bound, CandidateScore, Diagnostics, Doubts, Estimate, Unit
 from infoknife.measure.question import Question, View
 from infoknife.measure.table import Column, Table
 
 CORRECTION_ERROR = 0.1  # of the correction for what is learned by chance: how well it is known
 Z_SCORE = 2.0  # standard deviations to a bound that is surely not passed
-OPEN, OPEN_SHARE = 0.2, 0.5  # misfit in nats, and as a part of the value, from which on the upper end is open
-THIRDS = 3  # cut every column into so many: with fewer rows than cells nothing shows what densities miss
+OPEN_MISFIT, OPEN_SHARE = 0.2, 0.5  # in nats, and as a part of the value: from here on the upper end is open
+CUTS = 3  # cut every column into so many parts: with fewer rows than cells nothing shows what densities miss
 MAX_GAP = 0.3  # nats between training and held-out rows that ask for more rows
-MIN_ROWS_PER_COLUMN = 5  # below which nothing of many columns can be learned
 MAX_LAG = 200  # rows apart that may still be alike
 MIN_CORRELATION = 0.05  # product of autocorrelations from which on rows count as alike
-MIN_LOSS = 2.0  # rows that are worth one: fewer are not worth a message
+MIN_INEFFICIENCY = 2.0  # rows that are worth one: fewer are not worth a message
 ABSURD = "the densities give a value that cannot be. Look at the columns for values that are far from all others"
 
 
@@ -35,20 +35,15 @@ def unmeasured(value: float, unit: Unit, quantity: str, table: Table, why: str) 
 
     It has a standard error only if it is finite: that of one row in all of them.
     """
-    warnings.warn(why, MeasurementWarning, stacklevel=4)  # that of the caller of `streamed`
+    warnings.warn(why, MeasurementWarning, stacklevel=4)  # that of the caller of `measuring`
     rows, stderr = table.measured_rows, 1 / table.measured_rows if math.isfinite(value) else math.nan
-    told = Diagnostics("none", rows, messages=(why, *table.notes), columns=column_kinds(table))
+    told = Diagnostics("none", rows, messages=(why, *table.notes), columns=table.kinds)
     return Estimate(value, stderr, unit, quantity, np.full(rows, value), told)
 
 
 def absurd(unit: Unit, quantity: str, table: Table) -> Estimate:
     """Return the answer where no density gives a value that could be: none."""
     return unmeasured(math.nan, unit, quantity, table, f"the {quantity} of these columns cannot be measured: {ABSURD}")
-
-
-def column_kinds(table: Table) -> tuple[ColumnKind, ...]:
-    """Return what every column was taken as, and why."""
-    return tuple(ColumnKind(one.name, one.argument, one.kind, one.why, one.alternative) for one in table.columns)
 
 
 def answer(
@@ -58,22 +53,11 @@ def answer(
     unit: Unit,
     table: Table,
     *,
-    share: float,
-    limit: float = math.inf,
+    share: float,  # the part of the gap that is a correction, 1 or nothing
+    limit: float = math.inf,  # what no information can exceed
     bound: Bound = None,
 ) -> Estimate:
-    """Put an answer together.
-
-    Args:
-        measured: What cross-fitting gave.
-        scores: Of all candidates.
-        question: What was asked.
-        unit: Of the answer.
-        table: The columns.
-        share: The part of the gap that is a correction, 1 or nothing.
-        limit: What no information can exceed.
-        bound: What the answer bounds.
-    """
+    """Put an answer together."""
     signs = measured.terms.new_tensor([-1.0, 0.0] if question.reduced is None else [1.0, -1.0])
     pointwise, gap, means = (signs @ measured.terms).cpu(), float(signs @ measured.gap), measured.means @ signs
     is_information = question.reduced is not None
@@ -105,14 +89,14 @@ def answer(
     diagnostics = Diagnostics(
         method=" + ".join(_names(measured.shares)),
         rows=len(rows),
-        candidates=tuple(Candidate(name, score, measured.shares.get(name, 0.0)) for name, score in scores.items()),
+        candidates=tuple(CandidateScore(name, score, measured.shares.get(name, 0.0)) for name, score in scores.items()),
         folds=measured.folds,
         parameters=measured.parameters,
         gap=gap,
         correction=correction,
         tail=measured.tail,
         messages=(*messages, *table.notes),
-        columns=column_kinds(table),
+        columns=table.kinds,
         doubts=doubts,
         curve=() if measured.curve is None else tuple(measured.curve[0].tolist()),
         neighbours=neighbours,
@@ -169,9 +153,9 @@ def _learning(curve: Tensor | None, correction: float, smooth: int) -> float:
 def _open_end(measured: Measured, table: Table, value: float, stderr: float, gap: float, biased: float) -> str:
     """Say it where the rows do not show how much larger an information is."""
     rows, columns = table.measured_rows, len(table.columns)
-    unknown = biased > max(OPEN_SHARE * value, OPEN) or gap > max(MAX_GAP, 8 * stderr)
+    unknown = biased > max(OPEN_SHARE * value, OPEN_MISFIT) or gap > max(MAX_GAP, 8 * stderr)
     is_part = any(name.startswith(Selected.name) for name in measured.shares)
-    is_scarce, too_few = rows < THIRDS**columns, f"{rows:,} rows are too few for {columns} columns to say"
+    is_scarce, too_few = rows < CUTS**columns, f"{rows:,} rows are too few for {columns} columns to say"
     if value >= 3 * stderr:
         is_open = unknown or is_part or is_scarce
         return f"at least {value - 2 * stderr:.3g} nats: {too_few} how much more" if is_open else ""
@@ -200,13 +184,13 @@ def serial_note(table: Table, x: Sequence[int], y: Sequence[int] | None = None) 
         return ""
     first = {i: _autocorrelation(table.columns[i]) for i in x}
     second = first if y is None else {i: _autocorrelation(table.columns[i]) for i in y}
-    worth, a, b = max((_worth(p, q), i, j) for i, p in first.items() for j, q in second.items())
-    if worth < MIN_LOSS:
+    inefficiency, a, b = max((_inefficiency(p, q), i, j) for i, p in first.items() for j, q in second.items())
+    if inefficiency < MIN_INEFFICIENCY:
         return ""
     names = table.columns[a].name if a == b else f"{table.columns[a].name} and {table.columns[b].name}"
     rows = len(table)
-    length = min(max(2, round(2 * worth)), rows // 3)
-    worth_rows = f"{rows:,} rows are worth about {max(1, round(rows / worth)):,}"
+    length = min(max(2, round(2 * inefficiency)), rows // 3)
+    worth_rows = f"{rows:,} rows are worth about {max(1, round(rows / inefficiency)):,}"
     looks = "" if y is None else ", and chance looks like dependence"
     way = f"If they are a series in time, set blocks to {length} or so"
     return f"neighbouring rows are alike in {names}: {worth_rows}{looks}. {way}"
@@ -224,8 +208,8 @@ def _autocorrelation(column: Column) -> NDArray[np.float64]:
     return np.fft.irfft(spectrum)[1 : lags + 1] / len(z)
 
 
-def _worth(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """How many rows are worth one."""
+def _inefficiency(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    """How many rows are worth one: the statistical inefficiency."""
     product = first * second
     ends = np.flatnonzero(product < MIN_CORRELATION)
     return float(1 + 2 * product[: ends[0] if len(ends) else None].sum())

@@ -17,7 +17,9 @@ KindName = Literal["continuous", "discrete", "rounded", "mixed"]
 
 MAX_LABELS = 20  # so many different values can be counted, however few the rows
 ROWS_PER_VALUE = 5  # of a value that is no multiple of a step, so that a copied row is no label
-SPARSE = 3  # multiples of a step for every one that occurs: more are values of their own, which have no step
+MAX_STEPS_PER_VALUE = (
+    3  # multiples of a step for every one that occurs: more are values of their own, which have no step
+)
 ATOM_RATIO, ATOM_SHARE = 5, 0.02  # how much more frequent than its neighbours an atom is, and its part of all rows
 MIN_ATOM = 8  # rows: so often no row is drawn again by a bootstrap
 NEIGHBOURS = 4  # values on either side that an atom is compared with
@@ -26,21 +28,13 @@ OUTLIER_RATIO, OUTLIER_SHARE = 10, 0.01  # how much further out than all others,
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """What a column of numbers is.
-
-    Args:
-        name: ``"continuous"``, ``"discrete"``, ``"rounded"`` or ``"mixed"``.
-        why: How that shows, in words.
-        step: What all values are multiples of, if they are.
-        few: Whether there are so few different values that each can be counted.
-        atoms: Values with a probability of their own, among others that vary.
-    """
+    """What a column of numbers is."""
 
     name: KindName
-    why: str
-    step: float | None = None
-    few: bool = False
-    atoms: tuple[float, ...] = ()
+    why: str  # how that shows, in words
+    step: float | None = None  # what all values are multiples of, if they are
+    few: bool = False  # whether there are so few different values that each can be counted
+    atoms: tuple[float, ...] = ()  # values with a probability of their own, among others that vary
 
 
 def find_kind(values: Floats) -> Kind:
@@ -63,7 +57,7 @@ def find_kind(values: Floats) -> Kind:
     if len(distinct) == 2:
         return Kind("discrete", found, few=True)
     step = _step(distinct) if len(distinct) < rows else None
-    is_regular = step is not None and (distinct[-1] - distinct[0]) / step < SPARSE * len(distinct)
+    is_regular = step is not None and (distinct[-1] - distinct[0]) / step < MAX_STEPS_PER_VALUE * len(distinct)
     if has_few_values(len(distinct), rows, is_regular=is_regular):
         if not is_regular or _are_whole(distinct):
             return Kind("discrete", found, step, few=True)
@@ -96,12 +90,7 @@ def has_few_values(count: int, rows: int, *, is_regular: bool) -> bool:
 
 
 def merge_rounding(values: Floats, epsilon: float) -> Floats:
-    """Make values that differ by rounding alone the same, such as 0.3 and 0.1 + 0.2.
-
-    Args:
-        values: The column (N,).
-        epsilon: The relative precision that it came with.
-    """
+    """Make values that differ by rounding alone the same, such as 0.3 and 0.1 + 0.2, by their relative precision."""
     distinct, place = np.unique(values, return_inverse=True)
     apart = np.diff(distinct) > 4 * epsilon * np.maximum(np.abs(distinct[1:]), np.abs(distinct[:-1]))
     if apart.all():
@@ -143,10 +132,7 @@ def pull_in_outliers(values: Floats) -> tuple[Floats, int]:
 def cell_widths(values: Floats, step: float | None = None) -> Floats:
     """Return how wide the cell around every value (N,) is, in which no other value lies.
 
-    Args:
-        values: The column.
-        step: What all values are multiples of: then all cells are as wide. Otherwise a cell reaches halfway to the
-            nearest other value on both sides.
+    Cells are a step wide, or reach halfway to the nearest other value on both sides.
     """
     if step is not None:
         return np.full(len(values), step)

@@ -22,7 +22,7 @@ from scipy import stats
 from infoknife.atomic import written_whole
 from infoknife.files import RawColumn
 from infoknife.measure.columns import read_argument
-from infoknife.measure.estimate import UNITS, ColumnKind, Unit
+from infoknife.measure.estimate import UNITS, ColumnKind, Unit, plain
 from infoknife.measure.interval import MeasurementWarning
 from infoknife.measure.permutation import permutation_test
 from infoknife.measure.quantities import mutual_information
@@ -35,25 +35,15 @@ SCREENED = 0.05  # how often two independent columns are measured all the same
 
 
 class Pair(NamedTuple):
-    """What was found about two columns; NaN where there is no answer.
-
-    Attributes:
-        names: The two columns.
-        value: Their mutual information.
-        stderr: Its standard error.
-        p_value: Of the permutation test, if there was one.
-        rows: How many were measured.
-        messages: What a careful reader should know, or why there is no answer.
-        columns: What the columns were taken as.
-    """
+    """What was found about two columns; NaN where there is no answer."""
 
     names: tuple[str, str]
-    value: float = math.nan
+    value: float = math.nan  # their mutual information
     stderr: float = math.nan
-    p_value: float = math.nan
-    rows: int = 0
-    messages: tuple[str, ...] = ()
-    columns: tuple[ColumnKind, ...] = ()
+    p_value: float = math.nan  # of the permutation test, if there was one
+    rows: int = 0  # how many were measured
+    messages: tuple[str, ...] = ()  # what a careful reader should know, or why there is no answer
+    columns: tuple[ColumnKind, ...] = ()  # what the columns were taken as
 
     def cells(self, run: str = "") -> list[Any]:
         """Return the values of ``FIELDS``; what is not there is empty, and no text is a formula to a spreadsheet."""
@@ -66,21 +56,13 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Mutual information of every pair.
+    """Mutual information of every pair."""
 
-    Args:
-        names: The d columns.
-        pairs: Those that were measured.
-        unit: The unit of values and standard errors.
-        left_out: Columns that cannot be measured, and why.
-        run: What distinguishes these data and options from others, as ``identity`` returns it.
-    """
-
-    names: tuple[str, ...]
-    pairs: tuple[Pair, ...]
-    unit: str
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    run: str = ""
+    names: tuple[str, ...]  # the d columns
+    pairs: tuple[Pair, ...]  # those that were measured
+    unit: str  # of values and standard errors
+    left_out: Mapping[str, str] = field(default_factory=dict)  # columns that cannot be measured, and why
+    run: str = ""  # what distinguishes these data and options from others, as `identity` returns it
 
     @property
     def failed(self) -> dict[tuple[str, ...], str]:
@@ -111,7 +93,9 @@ class Pairs:
     def as_dict(self) -> dict[str, Any]:
         """All of it in lists and numbers, for JSON; ``None`` where there is no number, infinity as ``"inf"``."""
         is_tested = not all(math.isnan(pair.p_value) for pair in self.pairs)
-        matrices = {name: _plain(self.matrix(name)) for name in ("value", "stderr", *["p_value"] * is_tested, "rows")}
+        matrices = {
+            name: plain(self.matrix(name).tolist()) for name in ("value", "stderr", *["p_value"] * is_tested, "rows")
+        }
         return {
             "quantity": "mutual information",
             "unit": self.unit,
@@ -124,19 +108,10 @@ class Pairs:
         }
 
 
-def _plain(values: NDArray[np.float64]) -> list[list[float | str | None]]:
-    return [[None if math.isnan(v) else v if math.isfinite(v) else str(v) for v in row] for row in values.tolist()]
-
-
 def measurable(
     columns: Any, *, discrete: Mapping[str, bool] | None = None, missing: Any = "error"
 ) -> tuple[dict[str, RawColumn], dict[str, str]]:
     """Return the columns that can be measured, and why the others cannot, such as constant ones.
-
-    Args:
-        columns: A frame, an array or a dictionary of columns.
-        discrete: Whether columns are discrete, of those that are declared.
-        missing: As in ``mutual_information``.
 
     Examples:
         >>> left, out = measurable({"a": list(range(20)), "b": [7] * 20})
@@ -209,12 +184,8 @@ def screen_pairs(
 
     Two tests look at the ranks of all columns at once: $2 N \hat I$ of a table of ``BINS`` x ``BINS`` cells against
     its $\chi^2$, for relations of any shape, and the correlations of linear and squared ranks, which see weak ones. A
-    pair is screened out where neither is below half the level. The value is $\hat I$ without its bias.
-
-    Args:
-        columns: What ``measurable`` returned.
-        level: How often two independent columns are measured all the same; 1 screens nothing out.
-        unit: Of the values.
+    pair is screened out where neither is below half the level, so often two independent columns are measured all the
+    same; a level of 1 screens nothing out. The value is $\hat I$ without its bias.
 
     Examples:
         >>> rng = np.random.default_rng(0)
@@ -273,25 +244,16 @@ def _ranked(column: RawColumn) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
 def measure_pairs(
     columns: Mapping[str, RawColumn],
     *,
-    without: Collection[tuple[str, str]] = (),
+    without: Collection[tuple[str, str]] = (),  # pairs that are known or screened out
     discrete: Mapping[str, bool] | None = None,
-    permutations: int | None = None,
-    jobs: int = 1,
-    scheduler: str | None = None,
+    permutations: int | None = None,  # of a test of every pair
+    jobs: int = 1,  # processes at once
+    scheduler: str | None = None,  # the address of a Dask scheduler, whose workers measure instead
     **options: Any,
 ) -> Iterator[Pair]:
     """Measure all pairs of columns, and yield each as it is done; one that fails has a message and no value.
 
-    The numbers do not depend on how many processes measure.
-
-    Args:
-        columns: What ``measurable`` returned.
-        without: Pairs that are not measured, because they are known or screened out.
-        discrete: Whether columns are discrete, of those that are declared.
-        permutations: Of a test of every pair.
-        jobs: Processes at once.
-        scheduler: The address of a Dask scheduler, whose workers measure instead.
-        **options: Those of ``mutual_information``.
+    The numbers do not depend on how many processes measure. Options are those of ``mutual_information``.
     """
     tasks: list[tuple[Any, ...]] = []
     for a, b in combinations(columns, 2):

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from infoknife.inputs import check_count
-from infoknife.measure.candidates.catalogue import Effort, candidates
+from infoknife.measure.candidates import Effort, candidates
 from infoknife.measure.columns import Missing
 from infoknife.measure.crossfit import screen
 from infoknife.measure.question import seeded, views
 from infoknife.measure.table import read_table
 
 MAX_ROWS = 5000  # that are permuted
-CELL = 10  # rows at most that are exchanged where a third variable is given: few, so that it hardly differs
+MAX_CELL_ROWS = 10  # rows at most that are exchanged where a third variable is given: few, so that it hardly differs
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,7 @@ def permutation_test(
         y: The other variable.
         given: What is known already.
         permutations: How many.
-        discrete: As in ``mutual_information``.
-        method: As there.
-        effort: As there.
-        seed: Of everything random, 0 by default.
-        missing: As there.
+        discrete: As in ``mutual_information``, like all options that are not named here.
         groups: Rows of one group stay together, and groups of one size are permuted.
         blocks: So many neighbouring rows stay together, for series in time.
 
@@ -123,7 +119,7 @@ def _cells(z: NDArray[np.float64]) -> NDArray[np.int64]:
     while open_cells:
         rows = open_cells.pop()
         lengths = np.ptp(ranks[rows], axis=0)
-        if len(rows) <= CELL or lengths.max() == 0:
+        if len(rows) <= MAX_CELL_ROWS or lengths.max() == 0:
             cells[rows], done = done, done + 1
         else:
             order = rows[ranks[rows, lengths.argmax()].argsort(kind="stable")]

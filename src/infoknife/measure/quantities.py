@@ -1,30 +1,106 @@
-"""The measuring functions: entropy, mutual information, also between 0 and 1, and total correlation of data."""
+"""The measuring functions: entropy, mutual information, also between 0 and 1, total correlation and interaction."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from functools import partial, wraps
+from inspect import signature
+from typing import Any, Literal, NamedTuple, ParamSpec
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from infoknife.files import RawColumn
 from infoknife.inputs import one_of
-from infoknife.measure.candidates.catalogue import EFFORTS, Effort, candidates
+from infoknife.measure.candidates import EFFORTS, Effort, candidates
 from infoknife.measure.certificate import box, certify
 from infoknife.measure.columns import Missing, read_argument
 from infoknife.measure.crossfit import Measured, Progress, measure, screen
-from infoknife.measure.estimate import UNITS, Bound, Estimate, Unit
+from infoknife.measure.estimate import UNITS, Bound, Estimate, Unit, half_width
 from infoknife.measure.interval import absurd, answer, correction_share, serial_note, unmeasured
-from infoknife.measure.large import streamed
-from infoknife.measure.question import View, seeded, views
+from infoknife.measure.question import View, seeded, views, with_unmixed
 from infoknife.measure.relations import dependent_columns, deterministic, without_dependent
 from infoknife.measure.table import Column, Table, read_table
-from infoknife.measure.unmixing import with_unmixed
+from infoknife.streams import MAX_ROWS, as_stream, draw_rows
 
 Z_SCORE = 3.0  # standard errors that repetitions with other folds may differ by
 FEW_ROWS, REPEATS = 1000, 3  # of so few rows a measurement is repeated, and how often
+PILOT_ROWS = 10_000  # rows that show how much pointwise values vary
+SAFETY_FACTOR = 1.2  # the standard error of another sample differs a little
+BY_ROW = ("x", "y", "given", "groups", "weights")
+
+P = ParamSpec("P")
 
 
-@streamed
+def measuring(function: Callable[P, Estimate]) -> Callable[P, Estimate]:
+    """Check the options of a measuring function, and let it take sources larger than memory and a standard error.
+
+    Of a source a uniform sample of ``MAX_ROWS`` rows is drawn in one pass; the same rows of all arguments. With
+    ``stderr`` a first look at ``PILOT_ROWS`` rows says how many are enough, and no more are measured.
+    """
+    parameters = signature(function)
+
+    @wraps(function)
+    def measured(*args: P.args, **kwargs: P.kwargs) -> Estimate:
+        bound = parameters.bind(*args, **kwargs)
+        bound.apply_defaults()
+        asked = bound.arguments
+        one_of("unit", asked["unit"], tuple(UNITS))
+        candidates(asked["method"], asked["effort"])  # refuses unknown names
+        wanted, asked["stderr"] = asked["stderr"], None
+        sources = {side: as_stream(asked[side], side) for side in BY_ROW if asked.get(side) is not None}
+        came = {len(source) for source in sources.values() if source is not None}
+        if not came and wanted is None:
+            return function(*bound.args, **bound.kwargs)
+        if len(came) > 1:
+            counts = " and ".join(f"{count:,}" for count in sorted(came))
+            raise ValueError(f"the sources have {counts} rows; expected as many rows in all of them")
+        columns: dict[str, list[RawColumn]] = {}
+        for side, source in sources.items():
+            if source is not None:
+                columns[side] = list(source.draw(rows=MAX_ROWS, progress=asked.get("progress")).values())
+            else:
+                columns[side] = read_argument(asked[side], side)
+        (count,) = came or {len(next(iter(columns.values()))[0])}
+        chosen = draw_rows(count, MAX_ROWS)
+        for side, source in sources.items():
+            if source is None and len(columns[side][0]) == count:
+                columns[side] = [column.rows(chosen) for column in columns[side]]
+
+        def estimate(rows: int) -> Estimate:
+            kept = draw_rows(len(chosen), rows)
+            part = {side: [one.rows(kept) for one in found] for side, found in columns.items()}
+            return function(**(asked | part))  # type: ignore[call-arg]
+
+        found = estimate(MAX_ROWS) if wanted is None else _precise(estimate, wanted, len(chosen))
+        rows = found.diagnostics.rows
+        if rows < count:
+            return _told(found, f"measured on {rows:,} of {count:,} rows, drawn at random")
+        return found
+
+    return measured
+
+
+def _precise(estimate: Callable[[int], Estimate], wanted: float, most: int) -> Estimate:
+    """Measure on as many rows as a standard error needs, in the unit of the answer."""
+    if not (isinstance(wanted, (int, float)) and wanted > 0):
+        raise ValueError(f"stderr is {wanted!r}; expected a positive number, the standard error that is wanted")
+    first = estimate(PILOT_ROWS)
+    if most <= PILOT_ROWS or not math.isfinite(first.stderr) or first.stderr <= wanted:
+        return first
+    needed = math.ceil(SAFETY_FACTOR * first.diagnostics.rows * (first.stderr / wanted) ** 2)
+    found, words = estimate(min(needed, most)), f"a standard error of {wanted:g} needs about {needed:,} rows"
+    return found if needed <= most else _told(found, f"{words}; {most:,} were there to measure on")
+
+
+def _told(estimate: Estimate, words: str) -> Estimate:
+    """An estimate with one more message, the first."""
+    told = estimate.diagnostics
+    return replace(estimate, diagnostics=replace(told, messages=(words, *told.messages)))
+
+
+@measuring
 def entropy(
     x: Any,
     given: Any = None,
@@ -50,26 +126,11 @@ def entropy(
     rounded columns it is that of the value with uniform noise of one step; a message says what Shannon's is.
 
     Args:
-        x: Samples, one row each: numpy, torch, pandas, polars, a dictionary of columns or lists; (N,) or (N, columns);
-            columns of any kind.
+        x: Samples, one row each, as in ``mutual_information``, like all options that are not named here.
         given: The variable that is conditioned on, likewise.
-        method: ``"auto"`` tries many densities and averages the best; a name takes that one alone.
-        discrete: Which columns are discrete, where their values do not decide rightly: names of columns or of
-            arguments, or a dictionary such as ``{"age": False}``; ``True`` or ``False`` is about x.
-        unit: ``"nats"`` or ``"bits"``.
-        effort: ``"quick"`` tries what is in closed form, ``"standard"`` networks as well, ``"thorough"`` more of them
-            for longer.
-        seed: Of everything random, 0 by default: the same rows give the same answer.
-        missing: ``"error"`` refuses missing values, ``"drop"`` leaves out their rows, ``"category"`` makes gaps in
-            labels a label of their own.
-        groups: A label per row: rows of one group are never learned from and measured on at once (repeated
-            measurements, patients, bootstrapped rows).
-        blocks: The same for so many neighbouring rows, for series in time.
-        weights: How much every row counts.
-        stderr: The standard error that is wanted: a first look says how many rows are enough, and no more are measured.
+        discrete: As there; ``True`` or ``False`` is about x.
         support: Ends (low, high) of a box that x cannot leave, numbers or one for each column. With them
             ``Estimate.certified_upper`` gives a bound that holds for any finite sample.
-        progress: Called with the part that is done and a few words.
 
     Examples:
         >>> x = torch.randn(2000, 2, generator=torch.Generator().manual_seed(0))
@@ -78,7 +139,6 @@ def entropy(
         >>> low < math.log(2 * math.pi * math.e) < high
         True
     """
-    _check_options(unit, method, effort)
     rows = {"missing": missing, "groups": groups, "blocks": blocks, "weights": weights}
     table = read_table({"x": x, "given": given}, main="x", discrete=discrete, **rows)
     target, known = table.of("x"), table.of("given")
@@ -88,31 +148,18 @@ def entropy(
     if why is not None:
         return unmeasured(-math.inf, unit, quantity, table, f"the answer is probably -inf: {why}")
     table = table.with_notes(*_about_entropy([table.columns[i] for i in target]), serial_note(table, target))
-    known = without_dependent(table, known)
-
-    def ask(generator: torch.Generator) -> list[View]:
-        return views(table, quantity, target, known, generator=generator)
-
-    on_progress = progress or _silent
-    estimate = _measured(
-        table,
-        ask,
-        method,
-        effort,
-        seed,
-        on_progress if ends is None else _part(on_progress, 0.0, 0.7),
-        unit=unit,
-        bound="upper",
-    )
+    ask = partial(views, table, quantity, target, without_dependent(table, known))
     if ends is None:
-        return estimate
+        return _measured(table, ask, method, effort, seed, progress, unit=unit, bound="upper")
+    first, rest = _part(progress, 0.0, 0.7), _part(progress, 0.7, 0.3)
+    estimate = _measured(table, ask, method, effort, seed, first, unit=unit, bound="upper")
     generator = seeded(seed)
-    certificate = certify(ask(generator), candidates(method, effort), ends, generator, _part(on_progress, 0.7, 0.3))
-    on_progress(1.0, "done")
+    certificate = certify(ask(generator=generator), candidates(method, effort), ends, generator, rest)
+    rest(1.0, "done")
     return replace(estimate, certificate=certificate)
 
 
-@streamed
+@measuring
 def mutual_information(
     x: Any,
     y: Any,
@@ -165,7 +212,6 @@ def mutual_information(
         >>> low < 0.5 * math.log(2) < high
         True
     """
-    _check_options(unit, method, effort)
     rows = {"missing": missing, "groups": groups, "blocks": blocks, "weights": weights}
     constant = [name for name, value in (("x", x), ("y", y)) if _is_constant(value, name)]
     if len(constant) == 1:
@@ -186,15 +232,12 @@ def mutual_information(
     table = table.with_notes(serial_note(table, first, second))
     known = without_dependent(table, known)
     condition, target = _ordered(table, without_dependent(table, first, known), without_dependent(table, second, known))
-
-    def ask(generator: torch.Generator) -> list[View]:
-        return views(table, quantity, target, (*condition, *known), known, generator=generator)
-
+    ask = partial(views, table, quantity, target, (*condition, *known), known)
     limit = min(table.entropy_limit(first), table.entropy_limit(second))
-    return _measured(table, ask, method, effort, seed, progress or _silent, unit=unit, limit=limit)
+    return _measured(table, ask, method, effort, seed, progress, unit=unit, limit=limit)
 
 
-@streamed
+@measuring
 def total_correlation(
     x: Any,
     *,
@@ -216,24 +259,13 @@ def total_correlation(
 
     Args:
         x: Samples (N, columns), two columns or more.
-        method: As in ``entropy``.
-        discrete: As in ``entropy``.
-        unit: ``"nats"`` or ``"bits"``.
-        effort: As in ``entropy``.
-        seed: Of everything random, 0 by default.
-        missing: As in ``entropy``.
-        groups: As in ``entropy``.
-        blocks: As in ``entropy``.
-        weights: As in ``entropy``.
-        stderr: The standard error that is wanted: a first look says how many rows are enough, and no more are measured.
-        progress: Called with the part that is done and a few words.
+        method: As in ``mutual_information``, like all other options; a bare ``discrete`` is about x.
 
     Examples:
         >>> x = torch.randn(2000, 3, generator=torch.Generator().manual_seed(0))
         >>> abs(total_correlation(x, effort="quick")) < 0.02
         True
     """
-    _check_options(unit, method, effort)
     rows = {"missing": missing, "groups": groups, "blocks": blocks, "weights": weights}
     table = read_table({"x": x}, main="x", discrete=discrete, **rows)
     target = table.of("x")
@@ -243,13 +275,10 @@ def total_correlation(
     why = dependent_columns(table, target)
     if why is not None:
         return unmeasured(math.inf, unit, quantity, table, f"the answer is probably inf: {why}")
-
-    def ask(generator: torch.Generator) -> list[View]:
-        return views(table, quantity, target, (), (), apart=True, generator=generator)
-
     limits = [table.columns[i].entropy_limit for i in target]
     limit = sum(limits) - max(limits) if math.isfinite(sum(limits)) else math.inf
-    return _measured(table, ask, method, effort, seed, progress or _silent, unit=unit, limit=limit)
+    ask = partial(views, table, quantity, target, (), (), apart=True)
+    return _measured(table, ask, method, effort, seed, progress, unit=unit, limit=limit)
 
 
 def normalized_mutual_information(
@@ -274,11 +303,7 @@ def normalized_mutual_information(
         x: Samples, one row each, as for ``mutual_information``.
         y: The other variable.
         by: What it is normalised by.
-        method: As in ``mutual_information``.
-        discrete: As there.
-        effort: As there.
-        seed: Of everything random, 0 by default.
-        progress: Called with the part that is done and a few words.
+        method: As in ``mutual_information``, like all other options.
 
     Examples:
         >>> normalized_mutual_information(["a", "b"] * 50, [0, 1] * 50, by="target", effort="quick").value > 0.95
@@ -294,21 +319,84 @@ def normalized_mutual_information(
     information = mutual_information(x, y, discrete=discrete, progress=progress, **options)
     spread = information.stderr if math.isfinite(information.stderr) else 0.0
     low, high = (scale(information.value + side * spread) for side in (-1, 1))
-    ends = [
-        side * (scale(information.value + side * one) - scale(information.value))
-        for side, one in zip((-1, 1), information.misfit, strict=True)
-    ]
+    value, (below, above), told = scale(information.value), information.misfit, information.diagnostics
     return replace(
         information,
-        value=scale(information.value),
+        value=value,
         stderr=(high - low) / 2,
-        misfit=(ends[0], ends[1]),
-        diagnostics=replace(
-            information.diagnostics, gap=None, correction=None, candidates=(), doubts=None, curve=(), neighbours=None
-        ),
+        misfit=(value - scale(information.value - below), scale(information.value + above) - value),
+        diagnostics=replace(told, gap=None, correction=None, candidates=(), doubts=None, curve=(), neighbours=None),
         unit="ratio",
         quantity="normalised mutual information",
     )
+
+
+class Interaction(NamedTuple):
+    """What two sources tell about y: together, and each alone.
+
+    Attributes:
+        joint: I(first, second; y).
+        first: I(first; y).
+        second: I(second; y).
+    """
+
+    joint: Estimate
+    first: Estimate
+    second: Estimate
+
+    @property
+    def pointwise(self) -> NDArray[np.float64]:
+        """What every row adds to the value, but for the corrections (N,)."""
+        return self.joint.pointwise - self.first.pointwise - self.second.pointwise
+
+    @property
+    def value(self) -> float:
+        """The interaction information: above zero sources are synergetic on balance, below zero redundant."""
+        return self.joint.value - self.first.value - self.second.value
+
+    @property
+    def stderr(self) -> float:
+        """Its standard error: of the rows' differences, and what the three errors have beyond that of their rows."""
+        N = len(self.pointwise)
+        beyond = [max(one.stderr**2 - float(one.pointwise.var()) / N, 0.0) for one in self]
+        return math.sqrt(float(self.pointwise.var()) / N + sum(beyond))
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """The normal interval; see ``Estimate.interval`` for what it covers."""
+        half = half_width(level, self.stderr)
+        return self.value - half, self.value + half
+
+
+def interaction_information(first: Any, second: Any, y: Any, **options: Any) -> Interaction:
+    r"""Measure what two sources tell about y together that neither tells alone, less what both tell.
+
+    $I(X_1, X_2; Y) - I(X_1; Y) - I(X_2; Y) = I(X_1; Y \mid X_2) - I(X_1; Y)$: synergy less redundancy. It is one
+    number for both; where it is zero there may be as much of one as of the other. The three measurements divide the
+    rows alike, so that their errors partly cancel.
+
+    Args:
+        first: A source, one row per sample, as for ``mutual_information``.
+        second: The other source.
+        y: What they tell about.
+        **options: As in ``mutual_information``; the same for all three.
+
+    Examples:
+        >>> a, b = np.random.default_rng(0).integers(2, size=(2, 1000))
+        >>> found = interaction_information(a, b, a ^ b, effort="quick")  # log 2 nats, all of them synergy
+        >>> round(found.value, 2), round(found.first, 2)
+        (0.69, 0.0)
+    """
+    options = {"seed": 0} | options
+    sources = {"first": first, "second": second}
+    named = {name: _renamed(value, name) for name, value in sources.items()}
+    joint = mutual_information(named["first"] | named["second"], y, **options)
+    return Interaction(joint, *(mutual_information(columns, y, **options) for columns in named.values()))
+
+
+def _renamed(value: Any, name: str) -> dict[str, Any]:
+    """The columns of a source under names of their own."""
+    found = read_argument(value, name)
+    return {f"{name}: {one.name}": np.ma.masked_array(one.data, one.missing) for one in found}
 
 
 def _correlation(information: float) -> float:
@@ -330,11 +418,11 @@ def _discrete_entropies(x: Any, y: Any, by: str, discrete: Any, options: dict[st
 
 def _measured(
     table: Table,
-    ask: Callable[[torch.Generator], list[View]],
+    ask: Callable[..., list[View]],
     method: str,
     effort: str,
     seed: int | None,
-    on_progress: Progress,
+    progress: Progress | None,
     *,
     unit: Unit,
     limit: float = math.inf,
@@ -347,15 +435,15 @@ def _measured(
     scores: list[dict[str, float]] = []
     for i in range(times):
         dither, choice, folds = (_derived(generator) for _ in range(3))  # one does not depend on what another draws
-        asked = with_unmixed(ask(dither))
-        screened = screen(asked, candidates(method, effort), choice, _part(on_progress, i / times, 0.4 / times))
+        asked = with_unmixed(ask(generator=dither))
+        screened = screen(asked, candidates(method, effort), choice, _part(progress, i / times, 0.4 / times))
         some = any(one.candidate.is_network for one in screened.tried)
         count = min(EFFORTS[effort].network_folds if some else EFFORTS[effort].folds, table.independent_rows)
-        progress = _part(on_progress, (i + 0.4) / times, 0.6 / times)
-        run = measure(asked, screened, count, folds, progress, limit=limit, named=method != "auto")
+        rest = _part(progress, (i + 0.4) / times, 0.6 / times)
+        run = measure(asked, screened, count, folds, rest, limit=limit, named=method != "auto")
         scores.append(screened.scores)
         runs += [] if run is None else [run]
-    on_progress(1.0, "done")
+    _part(progress, 1.0, 0.0)(1.0, "done")
     question = asked[0].question
     if not runs:
         return absurd(unit, question.quantity, table)
@@ -379,19 +467,14 @@ def _derived(generator: torch.Generator) -> torch.Generator:
     return torch.Generator().manual_seed(int(torch.randint(2**62, (), generator=generator)))
 
 
-def _check_options(unit: str, method: str, effort: str) -> None:
-    """Refuse unknown names before anything is measured."""
-    one_of("unit", unit, tuple(UNITS))
-    candidates(method, effort)
+def _part(on_progress: Progress | None, start: float, width: float) -> Progress:
+    """What tells of a part of the work as a part of the whole, to nobody if nobody asks."""
 
+    def progress(part: float, words: str) -> None:
+        if on_progress is not None:
+            on_progress(min(start + width * part, 1.0), words)
 
-def _part(on_progress: Progress, start: float, width: float) -> Progress:
-    """What tells of a part of the work as a part of the whole."""
-    return lambda part, words: on_progress(min(start + width * part, 1.0), words)
-
-
-def _silent(part: float, words: str) -> None:
-    """Tell nobody."""
+    return progress
 
 
 def _is_constant(value: Any, argument: str) -> bool:

@@ -4,6 +4,7 @@ A `Sample` has continuous columns, and codes of what is counted. Where numbers h
 several views of a table, with these counted or in their order, dithered; densities of all views are comparable.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -19,6 +20,13 @@ from infoknife.inputs import check_seed
 from infoknife.measure.kinds import cell_widths
 from infoknife.measure.table import Column, Table
 
+MAX_ROWS = 20_000  # that find the directions
+MIN_ROWS = 10  # for each column of a side
+ITERATIONS, TOLERANCE = 100, 1e-5  # of the fixed point, and by which directions may still turn
+FAR = 100.0  # half-widths beyond which a value counts no more: a few absurd rows would decide the directions
+NORMAL = (0.37457, 0.30319)  # mean and standard deviation of log cosh of a standard normal number
+Z_SCORE = 4.0  # standard errors by which a direction must be other than normal
+
 
 class Part(NamedTuple):
     """Some of a sample's columns, by position: continuous ones and discrete ones."""
@@ -32,6 +40,10 @@ class Part(NamedTuple):
     def __or__(self, other: Self) -> "Part":
         return Part(*(tuple(sorted({*one, *two})) for one, two in zip(self, other, strict=True)))
 
+    def within(self, columns: Self) -> "Part":
+        """Where its columns are among those of another part, which has them all."""
+        return Part(*(tuple(map(every.index, some)) for every, some in zip(columns, self, strict=True)))
+
     @property
     def singles(self) -> "list[Part]":
         """Every column by itself."""
@@ -44,22 +56,13 @@ def union(parts: Iterable[Part]) -> Part:
 
 
 class Question(NamedTuple):
-    r"""What is asked about the rows: the mean of $\log q(t \mid c) - \log q(t \mid r)$, or of $-\log q(t \mid c)$.
+    r"""What is asked about the rows: the mean of $\log q(t \mid c) - \log q(t \mid r)$, or of $-\log q(t \mid c)$."""
 
-    Attributes:
-        quantity: Its name, one of ``estimate.QUANTITIES``.
-        target: The columns t whose density is modelled.
-        condition: The columns c that it is conditioned on in full.
-        reduced: The columns r that are left as condition in the second term: all of mutual information and total
-            correlation is in the difference. ``None`` asks for an entropy.
-        apart: Whether the second term takes the columns of the target one by one (total correlation).
-    """
-
-    quantity: str
-    target: Part
-    condition: Part
-    reduced: Part | None = None
-    apart: bool = False
+    quantity: str  # its name, one of `estimate.QUANTITIES`
+    target: Part  # the columns t whose density is modelled
+    condition: Part  # the columns c that it is conditioned on in full
+    reduced: Part | None = None  # the columns r that the second term has as condition; `None` asks for an entropy
+    apart: bool = False  # whether the second term takes the columns of the target one by one (total correlation)
 
     @property
     def columns(self) -> Part:
@@ -69,12 +72,8 @@ class Question(NamedTuple):
     @property
     def is_information(self) -> bool:
         """Whether it is the information of two variables, perhaps given a third."""
-        return (
-            self.reduced is not None
-            and not self.apart
-            and bool(self.target)
-            and len(self.condition.singles) > len(self.reduced.singles)
-        )
+        more = self.reduced is not None and len(self.condition.singles) > len(self.reduced.singles)
+        return more and not self.apart and bool(self.target)
 
     @property
     def has_reduced_density(self) -> bool:
@@ -84,13 +83,8 @@ class Question(NamedTuple):
     def of_reduced(self) -> "Question":
         r"""What is asked about a sample of the columns t and r alone, where the first term is $\log q(t \mid r)$."""
         reduced = self.reduced or Part()
-        columns = self.target | reduced
-
-        def place(part: Part) -> Part:
-            places = (tuple(map(all_.index, some)) for all_, some in zip(columns, part, strict=True))
-            return Part(*places)
-
-        return Question(self.quantity, place(self.target), place(reduced), Part())
+        target, condition = (part.within(self.target | reduced) for part in (self.target, reduced))
+        return Question(self.quantity, target, condition, Part())
 
     @property
     def is_plain_information(self) -> bool:
@@ -100,23 +94,14 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows as densities see them.
+    """Rows as densities see them."""
 
-    Args:
-        continuous: The continuous columns (N, d) in double precision.
-        discrete: The codes of the discrete columns (N, k), from 0.
-        levels: How many codes each discrete column has.
-        hidden: Where a continuous value is noise in place of an atom (N, d), ``None`` for nowhere.
-        shift: What is added to log-densities of the target (N,), so that those of all views are comparable.
-        groups: Rows of the same group stay together when rows are divided (N,); ``None``: every row by itself.
-    """
-
-    continuous: Tensor
-    discrete: Tensor
-    levels: tuple[int, ...]
-    hidden: Tensor | None = None
-    shift: Tensor | None = None
-    groups: Tensor | None = None
+    continuous: Tensor  # the continuous columns (N, d) in double precision
+    discrete: Tensor  # the codes of the discrete columns (N, k), from 0
+    levels: tuple[int, ...]  # how many codes each discrete column has
+    hidden: Tensor | None = None  # where a continuous value is noise in place of an atom (N, d)
+    shift: Tensor | None = None  # added to log-densities of the target (N,), so that those of all views are comparable
+    groups: Tensor | None = None  # rows of the same group stay together when rows are divided (N,)
 
     def __len__(self) -> int:
         return len(self.continuous)
@@ -202,14 +187,7 @@ def views(
 ) -> list[View]:
     """Return the views of a table for one question: numbers with few values counted, in their order, or by side.
 
-    Args:
-        table: All columns.
-        quantity: What is asked for.
-        target: Positions of the columns whose density is modelled.
-        condition: Of those that it is conditioned on.
-        reduced: Of those that remain as condition in the second term.
-        apart: Whether the second term takes the target's columns one by one.
-        generator: Of the dither.
+    ``target``, ``condition`` and ``reduced`` are positions of columns, and what they are for stands in ``Question``.
     """
     used = list(dict.fromkeys([*condition, *target]))  # the same however x and y came
     either = [i for i in used if table.columns[i].has_two_views]
@@ -234,21 +212,12 @@ def _sample(
     table: Table,
     used: Sequence[int],
     target: Sequence[int],
-    ordered: Sequence[int],
+    ordered: Sequence[int],  # numbers with few values that are taken in their order, not counted
     *,
-    by_step: bool,
+    by_step: bool,  # whether cells are a step wide, as an entropy needs it, and not as wide as neighbours allow
     generator: torch.Generator,
 ) -> tuple[Sample, dict[int, Part]]:
-    """A view of the rows, and the place of every column in it.
-
-    Args:
-        table: All columns.
-        used: The columns that are asked about.
-        target: Columns whose density is asked for.
-        ordered: Columns of numbers with few values that are taken in their order, not counted.
-        by_step: Whether cells are a step wide, as an entropy needs it, and not as wide as neighbours allow.
-        generator: Of the dither.
-    """
+    """A view of the rows, and the place of every column in it."""
     rng = np.random.default_rng(int(torch.randint(2**62, (), generator=generator)))
     numbers: list[NDArray[np.float64]] = []
     hidden: list[NDArray[np.bool_]] = []
@@ -323,3 +292,58 @@ def _shift(column: Column, is_code: bool, widths: NDArray[np.float64]) -> NDArra
     if column.kind == "discrete" or (column.kind == "rounded" and column.step is None):
         return np.zeros_like(widths) if is_code else np.log(widths)
     return -np.log(widths) if is_code else np.zeros_like(widths)
+
+
+def with_unmixed(views: list[View]) -> list[View]:
+    """The views of a table, and the first in independent components of x and of y, where any are not normal.
+
+    $I(X; Y)$ does not change when x and y are each multiplied by an invertible matrix. Where the columns of x are
+    mixtures of independent ones that are not normal, these are found without a look at y, and the other way round.
+    """
+    sample, question, _ = views[0]
+    sides = [side.continuous for side in (question.target, question.condition)]
+    if not question.is_plain_information or question.columns.discrete or sample.hidden is not None:
+        return views
+    u, log_det, found = sample.continuous.clone(), 0.0, False
+    for side in sides:
+        if len(side) < 2 or len(sample) < MIN_ROWS * len(side):
+            continue
+        matrix = components(sample.continuous[:, side])
+        if matrix is not None:
+            u[:, side], found = sample.continuous[:, side] @ matrix.T, True
+            log_det += float(torch.linalg.slogdet(matrix)[1]) if side == sides[0] else 0.0
+    shift = torch.full_like(u[:, 0], log_det) + (0.0 if sample.shift is None else sample.shift)
+    return [*views, View(replace(sample, continuous=u, shift=shift), question, "unmixed")] if found else views
+
+
+def components(x: Tensor) -> Tensor | None:
+    """The matrix (d, d) that unmixes the columns of x (N, d), by FastICA (Hyvärinen, 1999); ``None`` if all is normal.
+
+    Examples:
+        >>> s = torch.rand(4000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+        >>> mixing = torch.tensor([[2.0, 1.0], [1.0, 1.0]], dtype=torch.double)
+        >>> both = components(s @ mixing.T) @ mixing  # one entry in every row that is not small
+        >>> (both.abs() > 0.1 * both.abs().amax(1, keepdim=True)).sum(1)
+        tensor([1, 1])
+    """
+    x = x[:: -(-len(x) // MAX_ROWS)]
+    middle = x.median(0).values
+    width = (x - middle).abs().median(0).values.clamp_min(1e-300)
+    x = ((x - middle) / width).clamp(-FAR, FAR)
+    x = x - x.mean(0)
+    values, vectors = torch.linalg.eigh(x.T @ x / len(x))
+    if not bool((values > 1e-9 * values[-1]).all()):
+        return None
+    whitening = vectors.T / values.sqrt()[:, None]
+    z = x @ whitening.T
+    rotation = torch.linalg.qr(torch.randn(len(values), len(values), generator=torch.Generator().manual_seed(0))).Q.to(
+        z
+    )
+    for _ in range(ITERATIONS):
+        bent = torch.tanh(z @ rotation.T)
+        left, _, right = torch.linalg.svd(bent.T @ z / len(z) - (1 - bent.square()).mean(0)[:, None] * rotation)
+        before, rotation = rotation, left @ right
+        if float((before * rotation).sum(1).abs().min()) > 1 - TOLERANCE:
+            break
+    away = (torch.log(torch.cosh(z @ rotation.T)).mean(0) - NORMAL[0]).abs()
+    return rotation @ whitening / width if float(away.max()) > Z_SCORE * NORMAL[1] / math.sqrt(len(z)) else None

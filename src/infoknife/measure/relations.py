@@ -68,11 +68,6 @@ def deterministic(table: Table, x: Sequence[int], y: Sequence[int]) -> str | Non
     The first is symmetric, the second not. Other functions of several columns are not found. What is discrete or
     rounded never makes the answer infinite.
 
-    Args:
-        table: All columns.
-        x: Positions of one side.
-        y: Of the other.
-
     Examples:
         >>> from infoknife.measure.table import read_table
         >>> rows = np.random.default_rng(0).normal(size=200)

@@ -77,9 +77,7 @@ def lagged(
         >>> found.best, low < 0.5 * math.log(5) < high
         (2, True)
     """
-    first, second = _series(x, "x"), _series(y, "y")
-    rows = len(first[0])
-    _check_rows(second, rows)
+    first, second, rows = _pair(x, y)
     if not isinstance(lags, Iterable) or isinstance(lags, str):
         lags = range(check_whole("lags", lags) + 1)
     shifts = tuple(lags)
@@ -116,13 +114,10 @@ def transfer_entropy(
     earlier on one than on the other looks the same.
 
     Args:
-        x: A series (N,) or (N, columns), one row per step of time, in order.
+        x: A series, as in ``lagged``, like all options that are not named here.
         y: The other series, with as many rows.
         history: How many past rows of each are looked at.
         lag: By how many rows the past of x ends before y.
-        blocks: How many neighbouring rows stay together; about the square root of N if not given.
-        seed: Of everything random, 0 by default.
-        **options: As in ``mutual_information``: ``method``, ``effort``, ``unit``, ``discrete``.
 
     Examples:
         >>> x, noise = np.random.default_rng(0).normal(size=(2, 2000))
@@ -131,9 +126,7 @@ def transfer_entropy(
         >>> round(forth, 1), round(abs(back), 1)  # 1/2 log 2 nats, and none
         (0.3, 0.0)
     """
-    first, second = _series(x, "x"), _series(y, "y")
-    rows = len(first[0])
-    _check_rows(second, rows)
+    first, second, rows = _pair(x, y)
     h, k = check_count("history", history), check_count("lag", lag)
     reach = max(k + h - 1, h)
     length = _block_length(blocks, rows, reach)
@@ -143,22 +136,21 @@ def transfer_entropy(
     return mutual_information(past, now, own, blocks=length, seed=seed, **options)
 
 
-def _series(value: Any, argument: str) -> list[RawColumn]:
-    columns = read_argument(value, argument)
-    for column in columns:
+def _pair(x: Any, y: Any) -> tuple[list[RawColumn], list[RawColumn], int]:
+    """The columns of two series, and how many rows both have."""
+    first, second = read_argument(x, "x"), read_argument(y, "y")
+    for column in (*first, *second):
         if column.missing.any():
             raise ValueError(
                 f"{column.name} has missing values in {int(column.missing.sum())} of {len(column)} rows; expected "
                 f"none: rows that are left out would move others in time. Fill the gaps, or measure a part without them"
             )
-    return columns
-
-
-def _check_rows(columns: list[RawColumn], rows: int) -> None:
-    if len(columns[0]) != rows:
+    rows = len(first[0])
+    if len(second[0]) != rows:
         raise ValueError(
-            f"y has {len(columns[0])} rows; expected {rows}, as many as x: one row per step of time in each"
+            f"y has {len(second[0])} rows; expected {rows}, as many as x: one row per step of time in each"
         )
+    return first, second, rows
 
 
 def _block_length(blocks: int | None, rows: int, longest: int) -> int:
@@ -178,5 +170,4 @@ def _without(columns: list[RawColumn], first: int, last: int) -> dict[str, NDArr
 
 def _past(columns: list[RawColumn], back: int, reach: int) -> dict[str, NDArray[Any]]:
     """The rows so many steps before those from ``reach`` on."""
-    names = {column.name: f"{column.name} {back} earlier" for column in columns}
-    return {names[column.name]: column.data[reach - back : len(column) - back] for column in columns}
+    return {f"{name} {back} earlier": data for name, data in _without(columns, reach - back, back).items()}

@@ -13,6 +13,7 @@ from torch import Tensor
 from infoknife.files import RawColumn
 from infoknife.inputs import check_count
 from infoknife.measure.columns import MIN_ROWS, Missing, discard_missing, read_argument
+from infoknife.measure.estimate import ColumnKind
 from infoknife.measure.kinds import KindName, find_kind, merge_rounding, pull_in_outliers
 
 REPEATED_ROWS = 0.01  # of the rows: so many copies are no accident
@@ -22,33 +23,19 @@ FILL_DISTANCE = 2.0  # spans of the other values that an atom must lie apart to 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A checked column.
+    """A checked column."""
 
-    Args:
-        name: What the user calls it.
-        argument: The argument that it is part of.
-        kind: ``"continuous"``, ``"discrete"``, ``"rounded"`` or ``"mixed"``.
-        why: How that shows, in words.
-        values: Its numbers (N,); of labels, their codes.
-        epsilon: The relative precision of the numbers as they came.
-        step: What all values are multiples of, if they are.
-        codes: Of values that are counted, or of the atoms of a mixed column (0 for other values); or ``None``.
-        labels: What the codes stand for.
-        is_ordered: Whether the values are numbers that may be taken in their order.
-        is_declared: Whether the caller decided the kind.
-    """
-
-    name: str
-    argument: str
+    name: str  # what the user calls it
+    argument: str  # of which it is part
     kind: KindName
-    why: str
-    values: NDArray[np.float64]
-    epsilon: float = np.finfo(np.float64).eps
-    step: float | None = None
-    codes: NDArray[np.int64] | None = None
-    labels: tuple[Any, ...] = ()
-    is_ordered: bool = True
-    is_declared: bool = False
+    why: str  # how that shows, in words
+    values: NDArray[np.float64]  # its numbers (N,); of labels, their codes
+    epsilon: float = np.finfo(np.float64).eps  # the relative precision of the numbers as they came
+    step: float | None = None  # what all values are multiples of, if they are
+    codes: NDArray[np.int64] | None = None  # of values that are counted, or of atoms (0 for other values)
+    labels: tuple[Any, ...] = ()  # what the codes stand for
+    is_ordered: bool = True  # whether the values are numbers that may be taken in their order
+    is_declared: bool = False  # whether the caller decided the kind
 
     @property
     def is_counted(self) -> bool:
@@ -70,35 +57,25 @@ class Column:
         return self.is_counted and self.is_ordered and not self.is_declared and len(self.labels) > 2
 
     @property
-    def alternative(self) -> str:
-        """What else it could be: ``"a quantity"``, ``"labels"`` or nothing."""
+    def summary(self) -> ColumnKind:
+        """What it was taken as, why, and what else it could be: "a quantity", "labels" or nothing."""
         is_whole = self.is_ordered and bool((self.values == np.rint(self.values)).all())
-        if self.is_declared or not is_whole or self.kind == "mixed":
-            return ""
-        return "a quantity" if self.kind == "discrete" else "labels"
+        either = "" if self.is_declared or not is_whole or self.kind == "mixed" else "labels"
+        either = "a quantity" if either and self.kind == "discrete" else either
+        return ColumnKind(self.name, self.argument, self.kind, self.why, either)
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """All columns of a measurement.
+    """All columns of a measurement."""
 
-    Args:
-        columns: The columns, all with N rows.
-        kept: Which of the rows that came in are left, as row numbers (N,), which weights may repeat.
-        came: How many rows came in.
-        groups: Rows that stay together (N,), or ``None``.
-        distinct: Row numbers of rows that do not repeat an earlier one.
-        notes: What a reader of the answer should know about the columns.
-        device: Where samples are.
-    """
-
-    columns: tuple[Column, ...]
-    kept: NDArray[np.int64]
-    came: int
-    groups: NDArray[np.int64] | None
-    distinct: NDArray[np.int64]
-    notes: tuple[str, ...] = ()
-    device: torch.device | None = None
+    columns: tuple[Column, ...]  # all with N rows
+    kept: NDArray[np.int64]  # which of the rows that came in are left (N,), which weights may repeat
+    came: int  # how many rows came in
+    groups: NDArray[np.int64] | None  # rows that stay together (N,)
+    distinct: NDArray[np.int64]  # rows that do not repeat an earlier one
+    notes: tuple[str, ...] = ()  # what a reader of the answer should know about the columns
+    device: torch.device | None = None  # where samples are
 
     def __len__(self) -> int:
         return len(self.kept)
@@ -111,6 +88,11 @@ class Table:
         """The names of some columns, the first few of many."""
         names = [self.columns[i].name for i in positions]
         return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+    @property
+    def kinds(self) -> tuple[ColumnKind, ...]:
+        """What every column was taken as, and why."""
+        return tuple(column.summary for column in self.columns)
 
     @property
     def measured_rows(self) -> int:
@@ -134,7 +116,7 @@ class Table:
 def read_table(
     arguments: Mapping[str, Any],
     *,
-    main: str,
+    main: str,  # the argument that a bare discrete=True or False is about, and positions in
     discrete: Any = None,
     missing: Missing = "error",
     groups: Any = None,
@@ -142,18 +124,7 @@ def read_table(
     weights: Any = None,
     min_rows: int = MIN_ROWS,
 ) -> Table:
-    """Check the arguments of a measuring function, and find the kind of every column.
-
-    Args:
-        arguments: What was passed, by name; ``given`` may be ``None``.
-        main: The argument that a bare ``discrete=True`` or ``False`` is about.
-        discrete: Which columns are discrete: names of columns or arguments, positions in the main argument, or a
-            dictionary of truth values; others are decided by their values.
-        missing: ``"error"``, ``"drop"`` or ``"category"``.
-        groups: A label per row (N,): rows of one group stay together when rows are divided.
-        blocks: So many neighbouring rows stay together.
-        weights: How much every row counts (N,).
-        min_rows: The least number of rows.
+    """Check arguments and options, as ``mutual_information`` has them, and find the kind of every column.
 
     Examples:
         >>> x = {"age": [31, 45, 52] * 4, "pay": np.arange(12) / 7}
@@ -256,11 +227,7 @@ def _groups(groups: Any, blocks: int | None, rows: int, there: NDArray[np.bool_]
         return np.arange(rows)[there] // length
     if groups is None:
         return None
-    (column, *others) = read_argument(groups, "groups")
-    if others or len(column) != rows:
-        raise ValueError(
-            f"groups has {1 + len(others)} columns and {len(column)} rows; expected one label for each of {rows} rows"
-        )
+    column = _single(groups, "groups", rows)
     if column.missing.any():
         raise ValueError(
             f"groups has no label in {int(column.missing.sum())} of {rows} rows, the first in row "
@@ -273,11 +240,22 @@ def _groups(groups: Any, blocks: int | None, rows: int, there: NDArray[np.bool_]
     return codes.astype(np.int64)
 
 
+def _single(value: Any, argument: str, rows: int) -> RawColumn:
+    """The only column of an argument that has a value for every row."""
+    (column, *others) = read_argument(value, argument)
+    if others or len(column) != rows:
+        raise ValueError(
+            f"{argument} has {1 + len(others)} columns and {len(column)} rows; expected one value for each of {rows} "
+            f"rows"
+        )
+    return column
+
+
 def _copies(weights: Any, rows: int, there: NDArray[np.bool_]) -> NDArray[np.int64]:
     """How rows are repeated so that each counts by its weight: row numbers among those that are left."""
-    (column, *others) = read_argument(weights, "weights")
-    if others or len(column) != rows or not column.is_number:
-        raise ValueError(f"weights has {len(column)} rows; expected one number for each of {rows} rows")
+    column = _single(weights, "weights", rows)
+    if not column.is_number:
+        raise ValueError("weights are no numbers; expected how much each row counts")
     w = column.data.astype(np.float64)[there]
     if not (np.isfinite(w).all() and (w >= 0).all() and w.sum() > 0):
         raise ValueError("weights has negative or infinite values, or only zeros; expected how much each row counts")

@@ -11,14 +11,9 @@ from sklearn.feature_selection import mutual_info_regression
 from infoknife.measure import entropy, mutual_information
 from infoknife.measure.candidates.neighbours import NEIGHBOURS, Neighbours
 from infoknife.measure.question import Part, Question, Sample
+from tests.measure.samples import sample
 
 PAIR = Question("mutual information", Part((1,)), Part((0,)), Part())
-
-
-def sample(*columns: np.ndarray, codes: np.ndarray | None = None) -> Sample:
-    discrete = torch.empty(len(columns[0]), 0).long() if codes is None else torch.tensor(codes)[:, None]
-    levels = () if codes is None else (int(codes.max()) + 1,)
-    return Sample(torch.tensor(np.stack(columns, 1)), discrete, levels)
 
 
 def told(rows: Sample, question: Question) -> float:
@@ -31,7 +26,7 @@ def test_of_training_rows_it_is_the_published_estimate() -> None:
     y = np.sin(2 * x) + 0.3 * noise
     normal = [torch.special.ndtri((torch.tensor(v).argsort().argsort() + 0.5) / 600).numpy() for v in (x, y)]
     expected = mutual_info_regression(normal[0][:, None], normal[1], n_neighbors=NEIGHBOURS)[0]
-    assert told(sample(x, y), PAIR) == pytest.approx(expected, abs=0.01)  # scikit-learn adds noise
+    assert told(sample(np.c_[x, y]), PAIR) == pytest.approx(expected, abs=0.01)  # scikit-learn adds noise
 
 
 def test_labels_are_as_in_ross() -> None:
@@ -46,13 +41,13 @@ def test_labels_are_as_in_ross() -> None:
         near = (np.abs(u - u[i]) < radius).sum() - 1
         same = (label == label[i]).sum() - 1
         values.append(digamma(NEIGHBOURS) + digamma(400) - digamma(near + 1) - digamma(same + 1))
-    assert told(sample(x, codes=label), question) == pytest.approx(np.mean(values), abs=1e-9)
+    assert told(sample(x, label), question) == pytest.approx(np.mean(values), abs=1e-9)
 
 
 def test_information_given_a_third_variable() -> None:
     """Of normal numbers, half the logarithm of 1 / (1 - partial correlation^2), here log(2) / 2."""
     x, z, noise = np.random.default_rng(0).normal(size=(3, 3000))
-    rows = sample(x + z, x + z + noise, z)
+    rows = sample(np.c_[x + z, x + z + noise, z])
     question = Question("conditional mutual information", Part((1,)), Part((0, 2)), Part((2,)))
     assert told(rows, question) == pytest.approx(math.log(2) / 2, abs=0.06)
 
@@ -63,7 +58,7 @@ def test_information_given_labels_is_the_mean_of_that_in_each() -> None:
     x = rng.normal(size=2000)
     y = x * label + rng.normal(size=2000)  # log(2) / 2 where the label is 1, nothing where it is 0
     question = Question("conditional mutual information", Part((1,)), Part((0,), (0,)), Part((), (0,)))
-    assert told(sample(x, y, codes=label), question) == pytest.approx(math.log(2) / 4, abs=0.05)
+    assert told(sample(np.c_[x, y], label), question) == pytest.approx(math.log(2) / 4, abs=0.05)
 
 
 def test_jumps_are_seen() -> None:
@@ -81,7 +76,7 @@ def test_entropy_of_a_uniform_cube() -> None:
 def test_rare_labels_say_nothing() -> None:
     x, label = np.random.default_rng(0).normal(size=100), (np.arange(100) == 7).astype(int)
     question = Question("mutual information", Part((), (0,)), Part((0,)), Part())
-    assert told(sample(x, codes=label), question) == pytest.approx(0, abs=0.05)
+    assert told(sample(x, label), question) == pytest.approx(0, abs=0.05)
 
 
 def test_labels_that_seldom_meet_invent_nothing() -> None:
@@ -94,4 +89,4 @@ def test_labels_that_seldom_meet_invent_nothing() -> None:
 
 def test_many_columns_are_refused() -> None:
     question = Question("mutual information", Part(tuple(range(16))), Part((16,)), Part())
-    assert not Neighbours().supports(sample(*np.zeros((17, 99))), question)
+    assert not Neighbours().supports(sample(np.zeros((99, 17))), question)

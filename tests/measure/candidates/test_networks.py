@@ -1,17 +1,18 @@
 """Candidates with a network: truths of Gaussians and of classes after a few steps, and nothing that leaks."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from scipy import integrate, stats
+from scipy import stats
 
 from infoknife.densities import KNIFE
-from infoknife.measure.candidates.networks import MAX_CLASSES, MIN_ROWS, SMOOTH, Classifier, NetworkDensity
+from infoknife.measure.candidates.networks import MAX_CLASSES, MIN_ROWS, SMOOTH, ClassifierCandidate, NetworkDensity
 from infoknife.measure.question import Part, Question, Sample
+from tests.measure.samples import class_information, sample
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -31,67 +32,52 @@ def own_random_state() -> Iterator[None]:
         yield
 
 
-def data(continuous: Array, *codes: Codes) -> Sample:
-    discrete = np.stack(codes, 1) if codes else np.zeros((len(continuous), 0), dtype=np.int64)
-    return Sample(torch.tensor(continuous), torch.tensor(discrete), tuple(int(code.max()) + 1 for code in codes))
-
-
 def pair(rows: int = 500, seed: int = 0) -> Sample:
     x, noise = np.random.default_rng(seed).normal(size=(2, rows))
-    return data(np.stack([5 + x, 100 * (RHO * x + math.sqrt(1 - RHO**2) * noise)], 1))
+    return sample(np.stack([5 + x, 100 * (RHO * x + math.sqrt(1 - RHO**2) * noise)], 1))
 
 
 def classes(rows: int = 1000, seed: int = 0) -> Sample:
     rng = np.random.default_rng(seed)
     label = rng.integers(2, size=rows)
-    return data((rng.normal(size=rows) + 2 * label)[:, None], label)
+    return sample((rng.normal(size=rows) + 2 * label)[:, None], label)
 
 
 def knife(steps: int = 60) -> NetworkDensity:
     return NetworkDensity("knife", lambda d, v: KNIFE(d, 8, given_dim=v), steps)
 
 
-def class_information() -> float:
-    """Of two Gaussians two apart, by integration."""
-
-    def integrand(z: float) -> float:
-        density = 0.5 * (stats.norm.pdf(z) + stats.norm.pdf(z, 2))
-        return -density * math.log(density)
-
-    return float(integrate.quad(integrand, -9, 11)[0]) - 0.5 * math.log(2 * math.pi * math.e)
-
-
 # densities
 
 
-@pytest.mark.parametrize("question", [INFORMATION, TOTAL], ids=lambda q: q.quantity)
-def test_information_of_a_gaussian_pair(question: Question, generator: torch.Generator) -> None:
-    found = float(knife().fit(pair(), question, generator).ratio(pair(2000, seed=1)).mean())
-    assert found == pytest.approx(-0.5 * math.log(1 - RHO**2), abs=0.08)
+def chain(rows: int, seed: int = 0) -> Sample:
+    """Two columns that both follow a third, and one also the other."""
+    z, a, b = np.random.default_rng(seed).normal(size=(3, rows))
+    return sample(np.stack([z + a, z + 0.6 * a + 0.8 * b, 3 * z], 1))
 
 
-def test_entropy_of_a_gaussian_pair(generator: torch.Generator) -> None:
-    full, none = knife().fit(pair(), ENTROPY, generator).terms(pair(2000, seed=1))
-    truth = math.log(2 * math.pi * math.e) + 0.5 * math.log(1 - RHO**2) + math.log(100)
-    assert -float(full.mean()) == pytest.approx(truth, abs=0.1)
-    assert full.dtype == torch.float64
-    assert not none.any()
+CHAIN = Question("conditional mutual information", Part((1,)), Part((0, 2)), Part((2,)))
+NUMBER = Question("mutual information", Part((0,)), CLASS, Part())  # a class as ones and zeros
 
 
-def test_conditional_information(generator: torch.Generator) -> None:
-    def rows(count: int, seed: int) -> Sample:
-        z, a, b = np.random.default_rng(seed).normal(size=(3, count))
-        return data(np.stack([z + a, z + 0.6 * a + 0.8 * b, 3 * z], 1))
-
-    question = Question("conditional mutual information", Part((1,)), Part((0, 2)), Part((2,)))
-    found = float(knife().fit(rows(600, 0), question, generator).ratio(rows(2000, 1)).mean())
-    assert found == pytest.approx(-0.5 * math.log(1 - 0.36), abs=0.08)
-
-
-def test_a_discrete_condition_becomes_ones_and_zeros(generator: torch.Generator) -> None:
-    question = Question("mutual information", Part((0,)), CLASS, Part())
-    found = float(knife().fit(classes(), question, generator).ratio(classes(2000, seed=1)).mean())
-    assert found == pytest.approx(class_information(), abs=0.08)
+@pytest.mark.parametrize(
+    ("make", "question", "truth"),
+    [
+        (pair, INFORMATION, -0.5 * math.log(1 - RHO**2)),
+        (pair, TOTAL, -0.5 * math.log(1 - RHO**2)),
+        (pair, ENTROPY, -math.log(2 * math.pi * math.e) - 0.5 * math.log(1 - RHO**2) - math.log(100)),
+        (chain, CHAIN, -0.5 * math.log(1 - 0.36)),
+        (classes, NUMBER, class_information()),
+    ],
+    ids=["information", "total", "entropy", "given", "class"],
+)
+def test_densities_find_the_truth(
+    make: Callable[..., Sample], question: Question, truth: float, generator: torch.Generator
+) -> None:
+    terms = knife().fit(make(600), question, generator).terms(make(2000, seed=1))
+    assert float((terms[0] - terms[1]).mean()) == pytest.approx(truth, abs=0.1 if question is ENTROPY else 0.08)
+    assert terms.dtype == torch.float64
+    assert question is not ENTROPY or not terms[1].any()
 
 
 def test_columns_alone_are_standard_normal(generator: torch.Generator) -> None:
@@ -130,26 +116,22 @@ def test_densities_suit_continuous_targets_and_enough_rows() -> None:
 # classifier
 
 
-@pytest.fixture(scope="module")
-def separated() -> Sample:
-    return classes()
-
-
-def test_information_about_classes(separated: Sample, generator: torch.Generator) -> None:
-    found = float(Classifier(150).fit(separated, CLASSES, generator).ratio(classes(4000, seed=1)).mean())
-    assert found == pytest.approx(class_information(), abs=0.05)
-
-
-def test_entropy_of_classes_given_numbers(separated: Sample, generator: torch.Generator) -> None:
-    question = Question("conditional entropy", CLASS, Part((0,)))
-    full, none = Classifier(150).fit(separated, question, generator).terms(classes(4000, seed=1))
-    assert -float(full.mean()) == pytest.approx(math.log(2) - class_information(), abs=0.05)
-    assert not none.any()
+@pytest.mark.parametrize(
+    ("question", "truth"),
+    [
+        (CLASSES, class_information()),
+        (Question("conditional entropy", CLASS, Part((0,))), class_information() - math.log(2)),
+    ],
+    ids=["information", "entropy"],
+)
+def test_classifiers_find_the_truth(question: Question, truth: float, generator: torch.Generator) -> None:
+    found = ClassifierCandidate(150).fit(classes(), question, generator).ratio(classes(4000, seed=1))
+    assert float(found.mean()) == pytest.approx(truth, abs=0.05)
 
 
 def test_without_a_condition_frequencies_answer(generator: torch.Generator) -> None:
     rows = classes(300)
-    _, reduced = Classifier(1).fit(rows, CLASSES, generator).terms(rows)
+    _, reduced = ClassifierCandidate(1).fit(rows, CLASSES, generator).terms(rows)
     counts = np.bincount(rows.discrete[:, 0]) + SMOOTH
     np.testing.assert_allclose(reduced, np.log(counts / counts.sum())[rows.discrete[:, 0]], rtol=1e-6)
 
@@ -159,10 +141,10 @@ def test_two_columns_of_classes_are_one_target(generator: torch.Generator) -> No
     rng = np.random.default_rng(0)
     first = rng.integers(2, size=1500)
     second = np.where(rng.random(1500) < 0.7, first, 1 - first)
-    rows = data(rng.normal(size=(1500, 1)), first, second)
+    rows = sample(rng.normal(size=(1500, 1)), first, second)
     question = Question("conditional entropy", Part((), (0, 1)), Part((0,)))
     found = -float(
-        Classifier(100)
+        ClassifierCandidate(100)
         .fit(rows.rows(slice(0, 1000)), question, generator)
         .terms(rows.rows(slice(1000, None)))[0]
         .mean()
@@ -173,22 +155,20 @@ def test_two_columns_of_classes_are_one_target(generator: torch.Generator) -> No
 def test_a_network_learns_what_a_line_cannot(generator: torch.Generator) -> None:
     def quadrants(rows: int, seed: int) -> Sample:
         x = np.random.default_rng(seed).normal(size=(rows, 2))
-        return data(x, (x.prod(1) > 0).astype(np.int64))
+        return sample(x, (x.prod(1) > 0).astype(np.int64))
 
     question = Question("mutual information", CLASS, Part((0, 1)), Part())
-    found = float(Classifier(200).fit(quadrants(1000, 0), question, generator).ratio(quadrants(1000, 1)).mean())
+    found = float(
+        ClassifierCandidate(200).fit(quadrants(1000, 0), question, generator).ratio(quadrants(1000, 1)).mean()
+    )
     assert 0.45 < found < math.log(2)
 
 
-def test_classifiers_suit_a_few_classes_given_numbers(separated: Sample) -> None:
-    suits = Classifier(1).supports
-    assert suits(separated, CLASSES)
-    assert not suits(separated.rows(slice(0, MIN_ROWS - 1)), CLASSES)
-    assert not suits(separated, Question("entropy", CLASS, Part()))
-    assert not suits(separated, Question("conditional entropy", Part((0,)), CLASS))
-    some, many = (
-        data(np.random.default_rng(0).normal(size=(400, 1)), np.arange(400) % count)
-        for count in (MAX_CLASSES, MAX_CLASSES + 1)
-    )
-    assert suits(some, CLASSES)
-    assert not suits(many, CLASSES)
+def test_classifiers_suit_a_few_classes_given_numbers() -> None:
+    suits, rows = ClassifierCandidate(1).supports, classes(MIN_ROWS)
+    assert suits(rows, CLASSES)
+    assert not suits(rows.rows(slice(1, None)), CLASSES)
+    assert not suits(rows, Question("entropy", CLASS, Part()))
+    assert not suits(rows, Question("conditional entropy", Part((0,)), CLASS))
+    x = np.random.default_rng(0).normal(size=(400, 1))
+    assert [suits(sample(x, np.arange(400) % (MAX_CLASSES + more)), CLASSES) for more in (0, 1)] == [True, False]

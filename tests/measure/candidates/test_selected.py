@@ -8,16 +8,11 @@ import torch
 from numpy.typing import NDArray
 
 from infoknife.measure import MeasurementWarning, mutual_information
-from infoknife.measure.candidates.selected import Selected, _SelectedFitted
-from infoknife.measure.question import Part, Question, Sample
+from infoknife.measure.candidates.selected import Selected
+from infoknife.measure.question import Part, Question
+from tests.measure.samples import sample
 
 Array = NDArray[np.float64]
-
-
-def sample(x: Array, y: Array, codes: NDArray[np.int64] | None = None) -> Sample:
-    discrete = torch.empty(len(x), 0, dtype=torch.long) if codes is None else torch.tensor(codes)
-    levels = () if codes is None else tuple(int(code.max()) + 1 for code in codes.T)
-    return Sample(torch.tensor(np.c_[x, y]), discrete, levels)
 
 
 def question(columns: int) -> Question:
@@ -44,28 +39,29 @@ def test_columns_that_tell_are_found(
 ) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(600, 8))
-    rows = sample(x, relation(x) + 0.3 * rng.normal(size=600))
-    fitted = Selected().fit(rows, question(8), generator)
-    assert isinstance(fitted, _SelectedFitted)
-    assert telling <= set(fitted.columns[0].continuous)
-    assert len(fitted.columns[0].continuous) <= 5
-    fixed = Selected().with_fixed_hyperparameters(fitted)
-    assert isinstance(fixed, Selected)
-    assert fixed.columns == fitted.columns
+    rows = sample(np.c_[x, relation(x) + 0.3 * rng.normal(size=600)])
+    found = Selected().fit(rows, question(8), generator).fixed
+    assert isinstance(found, Selected)
+    assert found.columns is not None
+    assert telling <= set(found.columns[0].continuous)
+    assert len(found.columns[0].continuous) <= 5
+    assert found.fit(rows, question(8), generator).fixed == found
 
 
 def test_labels_that_tell_are_found(generator: torch.Generator) -> None:
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 4, (500, 3))
-    rows = sample(rng.normal(size=(500, 5)), 2.0 * (codes[:, 1] == 2) + rng.normal(size=500), codes)
+    y = 2.0 * (codes[:, 1] == 2) + rng.normal(size=500)
+    rows = sample(np.c_[rng.normal(size=(500, 5)), y], *codes.T)
     asked = Question("mutual information", Part((5,)), Part((0, 1, 2, 3, 4), (0, 1, 2)), Part())
-    fitted = Selected().fit(rows, asked, generator)
-    assert isinstance(fitted, _SelectedFitted)
-    assert 1 in fitted.columns[0].discrete
+    found = Selected().fit(rows, asked, generator).fixed
+    assert isinstance(found, Selected)
+    assert found.columns is not None
+    assert 1 in found.columns[0].discrete
 
 
 def test_it_is_for_many_columns_without_a_condition() -> None:
-    rows = sample(np.random.default_rng(0).normal(size=(200, 3)), np.random.default_rng(1).normal(size=200))
+    rows = sample(np.random.default_rng(0).normal(size=(200, 4)))
     assert Selected().supports(rows, question(3))
     assert not Selected().supports(rows, Question("mutual information", Part((3,)), Part((0,)), Part()))
     assert not Selected().supports(rows, Question("entropy", Part((3,)), Part((0, 1, 2))))

@@ -1,7 +1,9 @@
 """What a candidate is: something that can be fitted to rows and then answers a question about other rows."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Optional
 
 import torch
 from torch import Tensor
@@ -11,17 +13,14 @@ from infoknife.measure.question import Question, Sample
 PIECE = 50_000  # rows that are evaluated at a time
 
 
-class Fitted(ABC):
-    """A candidate after it has seen its training rows.
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A candidate after it has seen its training rows."""
 
-    Args:
-        question: What it answers.
-        parameters: How many numbers were learned.
-        is_flexible: Whether held-out rows chose how much is learned, so that as much is missed as is learned by chance.
-    """
-
-    def __init__(self, question: Question, parameters: int, *, is_flexible: bool = False) -> None:
-        self.question, self.parameters, self.is_flexible = question, parameters, is_flexible
+    of_rows: Callable[[Sample], Tensor]  # terms (2, N) of a piece of the rows, not comparable between views
+    parameters: int  # how many numbers were learned
+    is_flexible: bool = False  # whether held-out rows chose how much is learned: as much is missed as learned by chance
+    fixed: Optional["Candidate"] = None  # the candidate that takes over what this fit has searched for, if it did
 
     @torch.no_grad()
     def terms(self, data: Sample) -> Tensor:
@@ -29,17 +28,13 @@ class Fitted(ABC):
 
         The second is zero where an entropy is asked for. Terms of all views are comparable.
         """
-        terms = torch.cat([self._terms(piece) for piece in data.pieces(PIECE)], 1)
+        terms = torch.cat([self.of_rows(piece) for piece in data.pieces(PIECE)], 1)
         return terms if data.shift is None else terms + data.shift
 
     def ratio(self, data: Sample) -> Tensor:
         """The difference of the terms (N,)."""
         full, reduced = self.terms(data)
         return full - reduced
-
-    @abstractmethod
-    def _terms(self, data: Sample) -> Tensor:
-        """The terms (2, N) of a piece of the rows."""
 
 
 class Candidate(ABC):
@@ -74,7 +69,3 @@ class Candidate(ABC):
     @abstractmethod
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Fit it to training rows."""
-
-    def with_fixed_hyperparameters(self, fitted: Fitted) -> "Candidate":
-        """The same with what one fit has searched for: other fits need not search again."""
-        return self

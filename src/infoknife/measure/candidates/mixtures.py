@@ -9,16 +9,18 @@ columns: one fit gives every entropy of a question, and they are consistent. The
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self, final
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from infoknife.coordinates import shrunk
 from infoknife.measure.candidates.base import Candidate, Fitted
-from infoknife.measure.coordinates import Coordinates, Map, normal, standard, student
+from infoknife.measure.candidates.coordinates import Coordinates, Map, normal, standard, student
 from infoknife.measure.question import Part, Question, Sample
-from infoknife.mixtures import Mixture, Prior, best_size, nearest, precision_factor, seeds, sizes
+from infoknife.mixtures import PATIENCE, Mixture, Prior, best_size, nearest, precision_factor, seeds, sizes
 
 SMOOTH = 0.5  # rows that a kernel borrows from the whole sample for its discrete factors
 CHUNK = 4_000_000  # numbers in the matrix of kernels times rows, at most
@@ -28,25 +30,17 @@ DEGREES = (30.0, 12.0, 7.0, 4.5, 3.0, 2.0, 1.4, 1.0)
 MAX_KERNELS = 256
 SEARCH_ROWS = 12_000  # that choose the number of kernels, at most
 STARTS, FEW_KERNELS = 2, 8  # starts of expectation maximisation for few kernels: many find their places from anywhere
-STEPS = (10, 10)  # of it before one start is chosen, and from there on
-START_ROWS = 4000  # that choose the start
+STEPS, STUDENT_STEPS = 10, 12  # of it before one start is chosen and from there on; of a Student's distribution
 MIN_GAIN = 0.001  # nats per row that twice as many kernels must bring
-PATIENCE = 2  # doublings of the number of kernels without a gain before the search ends
 
 
 @dataclass(frozen=True)
 class Mixed:
-    """A mixture of kernels over mixed columns.
+    """A mixture of kernels over mixed columns."""
 
-    Args:
-        kernels: Weights, and the kernels of the continuous columns; for Student's distribution their scatters.
-        tables: For each discrete column the probabilities (K, levels).
-        df: Degrees of freedom, ``None`` for Gaussian kernels.
-    """
-
-    kernels: Mixture
-    tables: tuple[Tensor, ...] = ()
-    df: float | None = None
+    kernels: Mixture  # weights, and the kernels of the continuous columns; for Student's distribution their scatters
+    tables: tuple[Tensor, ...] = ()  # for each discrete column the probabilities (K, levels)
+    df: float | None = None  # degrees of freedom, `None` for Gaussian kernels
 
     @property
     def parameters(self) -> int:
@@ -112,21 +106,11 @@ class Mixed:
         codes: Tensor,
         levels: tuple[int, ...],
         *,
-        prior: float,
+        prior: float,  # covariances are pulled to the pooled one as by so many rows; infinity makes them equal
         df: float | None = None,
-        pull: Tensor | None = None,
+        pull: Tensor | None = None,  # how much every row counts in Student's means and scatters (K, N)
     ) -> Self:
-        """The mixture whose kernel k has seen row n with weight ``mass`` (K, N).
-
-        Args:
-            mass: Weights (K, N).
-            u: Continuous columns (N, d).
-            codes: Discrete columns (N, k).
-            levels: How many codes each discrete column has.
-            prior: Covariances are pulled to the pooled one as by so many rows; infinity makes them equal.
-            df: Degrees of freedom of Student's distribution.
-            pull: For it, how much every row counts in means and scatters (K, N).
-        """
+        """The mixture whose kernel k has seen row n with weight ``mass`` (K, N)."""
         tables = tuple(_table(mass, codes[:, j], levels[j]) for j in range(len(levels)))
         regular = Prior(covariance="tied") if math.isinf(prior) else Prior(rows=prior)
         return cls(Mixture.from_masses(mass, u, regular, pull=pull), tables, df)
@@ -140,34 +124,27 @@ def _table(mass: Tensor, codes: Tensor, levels: int) -> Tensor:
     return (counts + SMOOTH * overall / overall.sum()) / (total + SMOOTH)[:, None]
 
 
-@final
-class MixedFitted(Fitted):
-    """A mixture over mixed columns, in some coordinates."""
+def _terms(mixed: Mixed, coordinates: Map, question: Question, data: Sample) -> Tensor:
+    """The terms of a question (2, N), from the marginals of a mixture in some coordinates."""
+    u, log_slopes = coordinates(data.continuous)
 
-    def __init__(self, question: Question, mixed: Mixed, coordinates: Map, kernels: int = 1) -> None:
-        super().__init__(question, mixed.parameters, is_flexible=kernels > 1)
-        self.mixed, self.coordinates, self.kernels = mixed, coordinates, kernels
+    def of_rows(columns: Part, rows: Tensor | slice) -> Tensor:
+        slopes = log_slopes[rows][:, columns.continuous].sum(1)
+        return mixed.log_prob(u[rows], data.discrete[rows], columns) + slopes
 
-    def _terms(self, data: Sample) -> Tensor:
-        u, log_slopes = self.coordinates(data.continuous)
+    def log_prob(columns: Part) -> Tensor:
+        if data.hidden is None:
+            return of_rows(columns, slice(None))
+        found = u.new_zeros(len(u))
+        for rows, part in _without_hidden(columns, data.hidden):
+            found[rows] = of_rows(part, rows)
+        return found
 
-        def of_rows(columns: Part, rows: Tensor | slice) -> Tensor:
-            slopes = log_slopes[rows][:, columns.continuous].sum(1)
-            return self.mixed.log_prob(u[rows], data.discrete[rows], columns) + slopes
-
-        def log_prob(columns: Part) -> Tensor:
-            if data.hidden is None:
-                return of_rows(columns, slice(None))
-            found = u.new_zeros(len(u))
-            for rows, part in _without_hidden(columns, data.hidden):
-                found[rows] = of_rows(part, rows)
-            return found
-
-        t, c, r = self.question.target, self.question.condition, self.question.reduced
-        full = log_prob(t | c) - log_prob(c)
-        if self.question.apart:
-            return torch.stack([full, sum((log_prob(one) for one in t.singles), torch.zeros_like(full))])
-        return torch.stack([full, torch.zeros_like(full) if r is None else log_prob(t | r) - log_prob(r)])
+    t, c, r = question.target, question.condition, question.reduced
+    full = log_prob(t | c) - log_prob(c)
+    if question.apart:
+        return torch.stack([full, sum((log_prob(one) for one in t.singles), torch.zeros_like(full))])
+    return torch.stack([full, torch.zeros_like(full) if r is None else log_prob(t | r) - log_prob(r)])
 
 
 def _without_hidden(columns: Part, hidden: Tensor) -> Iterator[tuple[Tensor, Part]]:
@@ -182,36 +159,24 @@ def _without_hidden(columns: Part, hidden: Tensor) -> Iterator[tuple[Tensor, Par
 
 
 @final
+@dataclass(frozen=True)
 class GaussianKernel(Candidate):
-    """One Gaussian, or one for every combination of discrete values with a covariance that they share.
+    """One Gaussian, or one for every combination of discrete values with a covariance that they share."""
 
-    Args:
-        name: ``"gaussian"`` or what distinguishes it.
-        coordinates: In which it is fitted.
-        prior: How strongly covariances of several combinations are pulled together; infinity makes them equal.
-        together: Whether all combinations share one kernel: discrete columns are independent of everything then.
-        is_shrunk: Whether correlations are shrunk, for fewer rows than many columns need.
-    """
+    name: str
+    coordinates: Coordinates
+    prior: float = math.inf  # how strongly covariances of several combinations are pulled together
+    together: bool = False  # whether all combinations share one kernel: discrete columns are independent of everything
+    is_shrunk: bool = False  # whether correlations are shrunk, for fewer rows than many columns need
 
-    def __init__(
-        self,
-        name: str,
-        coordinates: Coordinates,
-        *,
-        prior: float = math.inf,
-        together: bool = False,
-        is_shrunk: bool = False,
-    ) -> None:
-        self.name, self.coordinates, self.prior = name, coordinates, prior
-        self.together, self.is_shrunk = together, is_shrunk
-
+    @override
     def alone(self, question: Question) -> Candidate | None:
-        """A mixture: what is Gaussian given the condition need not be so without it, but for columns made normal."""
+        # what is Gaussian given the condition need not be so without it, but for columns made normal
         is_rigid = self.coordinates is standard or bool(question.reduced)
         return MixtureCandidate(self.name, self.coordinates) if is_rigid else None
 
+    @override
     def supports(self, data: Sample, question: Question) -> bool:
-        """Combinations need discrete columns, coordinates continuous ones, and shrinking few rows."""
         d, several = data.continuous.shape[1], bool(data.levels)
         if self.together:
             return several
@@ -219,14 +184,14 @@ class GaussianKernel(Candidate):
             return d > 0 and several
         return len(data) < MIN_ROWS_PER_COLUMN * d if self.is_shrunk else d > 0
 
+    @override
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
-        """Fit it to training rows, in closed form."""
         coordinates = self.coordinates(question, data.continuous)
         u, _ = coordinates(data.continuous)
         mass = torch.ones(1, len(data)).to(u) if self.together else cells(data)
-        prior = self.prior * (u.shape[1] + 1)
-        mixed = Mixed.from_masses(mass, u, data.discrete, data.levels, prior=prior)
-        return MixedFitted(question, mixed.shrunk(len(data)) if self.is_shrunk else mixed, coordinates)
+        mixed = Mixed.from_masses(mass, u, data.discrete, data.levels, prior=self.prior * (u.shape[1] + 1))
+        mixed = mixed.shrunk(len(data)) if self.is_shrunk else mixed
+        return Fitted(partial(_terms, mixed, coordinates, question), mixed.parameters)
 
 
 @final
@@ -236,42 +201,44 @@ class Counts(Candidate):
     name = "counts"
     sees_order = False
 
+    @override
     def supports(self, data: Sample, question: Question) -> bool:
-        """Only discrete columns."""
         return data.continuous.shape[1] == 0
 
+    @override
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
-        """Count, and smooth a little."""
         return GaussianKernel(self.name, standard).fit(data, question, generator)
 
 
 @final
+@dataclass(frozen=True)
 class StudentKernel(Candidate):
-    """Student's distribution with learned degrees of freedom, for heavy tails that columns share.
+    """Student's distribution with learned degrees of freedom, for heavy tails that columns share."""
 
-    Args:
-        name: ``"student"`` or what distinguishes it.
-        ranked: Whether columns are given Student's distribution by their ranks first: a Student copula.
-        degrees: Degrees of freedom to try, in this order.
-    """
+    name: str
+    ranked: bool  # whether columns are given Student's distribution by their ranks first: a Student copula
+    degrees: tuple[float, ...] = DEGREES  # of freedom to try, fewer as long as the rows become more likely
 
-    def __init__(self, name: str, ranked: bool, degrees: tuple[float, ...] = DEGREES) -> None:
-        self.name, self.ranked, self.degrees = name, ranked, degrees
-
+    @override
     def alone(self, question: Question) -> Candidate | None:
-        """A mixture, as for a Gaussian."""
         return GaussianKernel(self.name, normal if self.ranked else standard).alone(question)
 
+    @override
     def supports(self, data: Sample, question: Question) -> bool:
-        """It needs continuous columns; in one dimension ranks leave nothing to learn."""
-        return data.continuous.shape[1] > (1 if self.ranked else 0)
+        return data.continuous.shape[1] > (1 if self.ranked else 0)  # in one dimension ranks leave nothing to learn
 
+    @override
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
-        """Fit it to training rows: fewer degrees of freedom as long as the rows become more likely."""
         ranks = normal(question, data.continuous)
+        start, _ = ranks(data.continuous)  # correlations that outliers do not move
+        first = Mixed.from_masses(cells(data), start, data.discrete, data.levels, prior=math.inf)
         best, likely = None, -math.inf
         for df in self.degrees:
-            fitted = self._fitted(data, question, df, ranks)
+            coordinates = student(df, ranks) if self.ranked else standard(question, data.continuous)
+            u, _ = coordinates(data.continuous)
+            mixed = _stepped(replace(first, df=df), u, data, math.inf, STUDENT_STEPS)
+            terms = partial(_terms, mixed, coordinates, question)
+            fitted = Fitted(terms, mixed.parameters, fixed=replace(self, degrees=(df,)))
             now = float(fitted.terms(data)[0].mean())
             if not now > likely:
                 break
@@ -279,64 +246,40 @@ class StudentKernel(Candidate):
         assert best is not None
         return best
 
-    def with_fixed_hyperparameters(self, fitted: Fitted) -> Candidate:
-        """With the degrees of freedom that were found."""
-        assert isinstance(fitted, MixedFitted)
-        assert fitted.mixed.df is not None
-        return StudentKernel(self.name, self.ranked, (fitted.mixed.df,))
-
-    def _fitted(self, data: Sample, question: Question, df: float, ranks: Map) -> MixedFitted:
-        coordinates = student(df, ranks) if self.ranked else standard(question, data.continuous)
-        u, _ = coordinates(data.continuous)
-        start, _ = ranks(data.continuous)  # correlations that outliers do not move
-        mixed = Mixed.from_masses(cells(data), start, data.discrete, data.levels, prior=math.inf)
-        mixed = replace(mixed, df=df)
-        for _ in range(12):
-            mixed = mixed.step(u, data.discrete, prior=math.inf)
-        return MixedFitted(question, mixed, coordinates)
-
 
 @final
+@dataclass(frozen=True)
 class MixtureCandidate(Candidate):
-    """A Gaussian mixture by expectation maximisation; the number of kernels doubles while held-out rows gain.
+    """A Gaussian mixture by expectation maximisation; the number of kernels doubles while held-out rows gain."""
 
-    Args:
-        name: ``"mixture"`` or what distinguishes it.
-        coordinates: In which it is fitted.
-        kernels: How many, for every combination of discrete values; ``None`` searches.
-    """
+    name: str
+    coordinates: Coordinates
+    kernels: int | None = None  # how many, for every combination of discrete values; `None` searches
 
-    def __init__(self, name: str, coordinates: Coordinates, kernels: int | None = None) -> None:
-        self.name, self.coordinates, self.kernels = name, coordinates, kernels
-
+    @override
     def alone(self, question: Question) -> Candidate | None:
-        """A mixture of fewer columns, given a third variable."""
-        return MixtureCandidate(self.name, self.coordinates) if question.reduced else None
+        return replace(self, kernels=None) if question.reduced else None  # of fewer columns
 
+    @override
     def supports(self, data: Sample, question: Question) -> bool:
-        """A mixture needs a continuous column."""
         return data.continuous.shape[1] > 0
 
+    @override
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Fit it to training rows; a quarter of them chooses the number of kernels, then all are used."""
-        if self.kernels is not None:
-            return self._fitted(data, question, self.kernels, generator, self.coordinates(question, data.continuous))
-        first, second = data.held_out(4, generator)
-        held, train = data.rows(first[: SEARCH_ROWS // 4]), data.rows(second[: 3 * SEARCH_ROWS // 4])
-        coordinates = self.coordinates(question, train.continuous)
+        kernels = self.kernels
+        if kernels is None:
+            first, second = data.held_out(4, generator)
+            held, train = data.rows(first[: SEARCH_ROWS // 4]), data.rows(second[: 3 * SEARCH_ROWS // 4])
+            coordinates = self.coordinates(question, train.continuous)
 
-        def score(K: int) -> float:
-            fitted = self._fitted(train, question, K, generator, coordinates, roughly=True)
-            return float(fitted.terms(held)[0].mean())
+            def score(K: int) -> float:
+                fitted = self._fitted(train, question, K, generator, coordinates, roughly=True)
+                return float(fitted.terms(held)[0].mean())
 
-        candidates = sizes(MAX_KERNELS, len(train) / (2 * (data.continuous.shape[1] + 1)))
-        kernels = best_size(candidates, score, patience=PATIENCE, gain=MIN_GAIN)
-        return self._fitted(data, question, max(1, kernels), generator, self.coordinates(question, data.continuous))
-
-    def with_fixed_hyperparameters(self, fitted: Fitted) -> Candidate:
-        """With the number of kernels that was found."""
-        assert isinstance(fitted, MixedFitted)
-        return MixtureCandidate(self.name, self.coordinates, fitted.kernels)
+            candidates = sizes(MAX_KERNELS, len(train) / (2 * (data.continuous.shape[1] + 1)))
+            kernels = max(1, best_size(candidates, score, patience=PATIENCE, gain=MIN_GAIN))
+        return self._fitted(data, question, kernels, generator, self.coordinates(question, data.continuous))
 
     def _fitted(
         self,
@@ -346,19 +289,18 @@ class MixtureCandidate(Candidate):
         generator: torch.Generator,
         coordinates: Map,
         roughly: bool = False,
-    ) -> MixedFitted:
+    ) -> Fitted:
         u, _ = coordinates(data.continuous)
         prior, groups = u.shape[1] + 1.0, cells(data)
         starts = STARTS if 1 < kernels <= FEW_KERNELS else 1
         masses = [clusters(u, groups, kernels, generator) for _ in range(starts)]
-        mixed = [Mixed.from_masses(mass, u, data.discrete, data.levels, prior=prior) for mass in masses]
+        several = [Mixed.from_masses(mass, u, data.discrete, data.levels, prior=prior) for mass in masses]
         if len(masses[0]) > 1:
-            mixed = [_stepped(one, u, data, prior, STEPS[0]) for one in mixed]
-            rough = [
-                float(one.log_prob(u[:START_ROWS], data.discrete[:START_ROWS], data.columns).mean()) for one in mixed
-            ]
-            mixed = [_stepped(mixed[rough.index(max(rough))], u, data, prior, 0 if roughly else STEPS[1])]
-        return MixedFitted(question, mixed[0], coordinates, kernels)
+            several = [_stepped(one, u, data, prior, STEPS) for one in several]
+            best = max(several, key=lambda one: float(one.log_prob(u, data.discrete, data.columns).mean()))
+            several = [_stepped(best, u, data, prior, 0 if roughly else STEPS)]
+        terms = partial(_terms, several[0], coordinates, question)
+        return Fitted(terms, several[0].parameters, kernels > 1, replace(self, kernels=kernels))
 
 
 def _stepped(mixed: Mixed, u: Tensor, data: Sample, prior: float, steps: int) -> Mixed:

@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from scipy.special import digamma
 from torch import Tensor, nn
+from typing_extensions import override
 
 from infoknife.measure.candidates.base import Candidate, Fitted
-from infoknife.measure.coordinates import normal
+from infoknife.measure.candidates.coordinates import normal
 from infoknife.measure.question import Part, Question, Sample
 
 NEIGHBOURS = 3  # of a row: fewer have more variance, more have more bias
 MIN_ROWS, MAX_ROWS = 50, 20_000  # training rows; more only cost time
 MAX_COLUMNS = 16  # beyond which no row has near neighbours
-APART = 1e6  # between rows whose labels differ: normal coordinates are never so far apart
-HALF = 0.5  # of a row is near one whose labels no other row has, and its ratio is not above zero
+LABEL_DISTANCE = 1e6  # between rows whose labels differ: normal coordinates are never so far apart
+MIN_NEAR = 0.5  # of a row is near one whose labels no other row has, and its ratio is not above zero
 
 Floats = NDArray[np.float64]
 
@@ -33,33 +34,34 @@ class Neighbours(Candidate):
     name = "neighbours"
     is_density = False
 
+    @override
     def supports(self, data: Sample, question: Question) -> bool:
-        """An information or the entropy of continuous columns, of few columns."""
         few = bool(question.columns.continuous) and len(question.columns.singles) <= MAX_COLUMNS
         is_entropy = question.reduced is None and not question.condition and not question.target.discrete
         return few and (question.is_information or is_entropy) and len(data) >= MIN_ROWS
 
+    @override
     def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
-        """Keep the training rows, in trees."""
         kept = torch.randperm(len(data), generator=generator)[:MAX_ROWS]
-        return _NeighboursFitted(data if len(data) <= MAX_ROWS else data.rows(kept), question)
+        return Fitted(_Trees(data if len(data) <= MAX_ROWS else data.rows(kept), question).terms, parameters=0)
 
 
-@final
-class _NeighboursFitted(Fitted):
+class _Trees:
+    """The training rows, in a tree for each set of columns that a question is about."""
+
     def __init__(self, data: Sample, question: Question) -> None:
-        super().__init__(question, 0)
-        self.coordinates, self.rows = normal(question, data.continuous), len(data)
+        self.question, self.coordinates, self.rows = question, normal(question, data.continuous), len(data)
         sides = (question.columns, question.condition, question.target | (question.reduced or Part()), question.reduced)
         self.parts = [part for part in sides if part]
         self.trees = [cKDTree(points) for points in self._points(data)]
 
-    def _terms(self, data: Sample) -> Tensor:
+    def terms(self, data: Sample) -> Tensor:
+        """The terms (2, N): the log-ratio, or the log-density, and zero."""
         points = self._points(data)
         distances = self.trees[0].query(points[0], NEIGHBOURS + 1, p=np.inf)[0]
         own = distances[:, 0] == 0  # a training row is no neighbour of itself
         distances = np.where(own[:, None], distances[:, 1:], distances[:, :-1])
-        alike = (distances < APART / 2).sum(1)  # neighbours that have the same labels
+        alike = (distances < LABEL_DISTANCE / 2).sum(1)  # neighbours that have the same labels
         radius = np.take_along_axis(distances, np.maximum(alike - 1, 0)[:, None], 1)[:, 0]
         is_information = self.question.reduced is not None
         found = self._ratio(points, radius, alike, own) if is_information else self._log_prob(radius, alike)
@@ -83,7 +85,7 @@ class _NeighboursFitted(Fitted):
         k = np.where(tied, within[0], alike) if tied.any() else alike
         c, t, *r = (digamma(np.maximum(n, 0) + 1) for n in within[1 - skipped :])
         known = r[0] if r else digamma(self.rows + 1 - own)
-        ratio = digamma(np.maximum(k, HALF)) + known - c - t
+        ratio = digamma(np.maximum(k, MIN_NEAR)) + known - c - t
         return np.where(alike > 0, ratio, np.minimum(ratio, 0.0))
 
     def _log_prob(self, radius: Floats, alike: NDArray[np.int64]) -> Floats:
@@ -98,6 +100,6 @@ class _NeighboursFitted(Fitted):
 
         def of(part: Part) -> Floats:
             labels = [nn.functional.one_hot(data.discrete[:, j], data.levels[j]).to(u) for j in part.discrete]
-            return torch.cat([u[:, part.continuous], *(APART * one for one in labels)], 1).cpu().numpy()
+            return torch.cat([u[:, part.continuous], *(LABEL_DISTANCE * one for one in labels)], 1).cpu().numpy()
 
         return [of(part) for part in self.parts]

@@ -4,90 +4,71 @@ Where few of many columns tell anything, densities of all columns learn noise. H
 columns and pairs of them, and mixtures of the best few are compared on rows that did not choose them.
 """
 
-import math
+from dataclasses import dataclass
 from itertools import combinations
 from typing import final
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from infoknife.measure.candidates.base import Candidate, Fitted
-from infoknife.measure.candidates.mixtures import Counts, MixedFitted, MixtureCandidate
-from infoknife.measure.coordinates import normal
+from infoknife.measure.candidates.coordinates import normal
+from infoknife.measure.candidates.mixtures import Counts, MixtureCandidate
 from infoknife.measure.question import Part, Question, Sample, union
 
 MIN_ROWS = 100  # training rows
 BINS = ((16, 5), (8, 8), (5, 16))  # of a column of x and one of y: fine waves on either side, and both alike
 PAIR_BINS = (6, 6)  # of each of two columns of x, and of y
 MAX_PAIRED = 64  # columns that are paired, the best of them
-COUNTS = (1, 2, 3, 5)  # how many of the best columns are tried together
+COLUMN_COUNTS = (1, 2, 3, 5)  # how many of the best columns are tried together
 
 
 @final
+@dataclass(frozen=True)
 class Selected(Candidate):
-    """A mixture of the few columns that tell most.
+    """A mixture of the few columns that tell most."""
 
-    Args:
-        columns: Those of the condition and of the target; ``None`` searches.
-        kernels: How many, for every combination of discrete values; ``None`` searches.
-    """
+    columns: tuple[Part, Part] | None = None  # those of the condition and of the target; `None` searches
+    model: Candidate | None = None  # what is fitted to them; `None`: a mixture, or counts of labels
 
     name = "selected"
     is_density = False
 
-    def __init__(self, columns: tuple[Part, Part] | None = None, kernels: int | None = None) -> None:
-        self.columns, self.kernels = columns, kernels
-
-    def supports(self, sample: Sample, question: Question) -> bool:
-        """Two variables of three columns or more, nothing given."""
+    @override
+    def supports(self, data: Sample, question: Question) -> bool:
         several = len(question.target.singles) + len(question.condition.singles) > 2
-        return several and question.is_plain_information and len(sample) >= MIN_ROWS
+        return several and question.is_plain_information and len(data) >= MIN_ROWS
 
-    def fit(self, sample: Sample, question: Question, generator: torch.Generator) -> Fitted:
+    @override
+    def fit(self, data: Sample, question: Question, generator: torch.Generator) -> Fitted:
         """Rank columns by three quarters of the rows; the others choose how many of them are measured."""
         if self.columns is not None:
-            return self._fitted(sample, question, self.columns, generator)
-        held, others = sample.held_out(4, generator)
-        finding, rest = sample.rows(others), sample.rows(held)
-        best, chosen = -math.inf, None
-        for columns in _sets(finding, question):
-            score = float(self._fitted(finding, question, columns, generator).ratio(rest).mean())
-            if chosen is None or score > best:
-                best, chosen = score, columns
-        assert chosen is not None
-        return self._fitted(sample, question, chosen, generator)
+            return self._fitted(data, question, self.columns, generator)
+        held, others = data.held_out(4, generator)
+        finding, rest = data.rows(others), data.rows(held)
 
-    def with_fixed_hyperparameters(self, fitted: Fitted) -> Candidate:
-        """With the columns and the number of kernels that were found."""
-        assert isinstance(fitted, _SelectedFitted)
-        assert isinstance(fitted.model, MixedFitted)
-        return Selected(fitted.columns, fitted.model.kernels)
+        def score(columns: tuple[Part, Part]) -> float:
+            return float(self._fitted(finding, question, columns, generator).ratio(rest).mean())
+
+        return self._fitted(data, question, max(_sets(finding, question), key=score), generator)
 
     def _fitted(
-        self, sample: Sample, question: Question, columns: tuple[Part, Part], generator: torch.Generator
+        self, data: Sample, question: Question, columns: tuple[Part, Part], generator: torch.Generator
     ) -> Fitted:
-        few, (x, y) = _narrowed(sample, columns)
-        model = MixtureCandidate(self.name, normal, self.kernels) if (x | y).continuous else Counts()
-        return _SelectedFitted(question, columns, model.fit(few, Question(question.quantity, y, x, Part()), generator))
-
-
-@final
-class _SelectedFitted(Fitted):
-    """A model of some columns."""
-
-    def __init__(self, question: Question, columns: tuple[Part, Part], model: Fitted) -> None:
-        super().__init__(question, model.parameters, is_flexible=model.is_flexible)
-        self.columns, self.model = columns, model
-
-    def _terms(self, sample: Sample) -> Tensor:
-        return self.model.terms(_narrowed(sample, self.columns)[0])
+        few, (x, y) = _narrowed(data, columns)
+        model = self.model or (MixtureCandidate(self.name, normal) if (x | y).continuous else Counts())
+        fitted = model.fit(few, Question(question.quantity, y, x, Part()), generator)
+        fixed = Selected(columns, fitted.fixed or model)
+        return Fitted(
+            lambda rows: fitted.terms(_narrowed(rows, columns)[0]), fitted.parameters, fitted.is_flexible, fixed
+        )
 
 
 def _narrowed(sample: Sample, columns: tuple[Part, Part]) -> tuple[Sample, list[Part]]:
     """The sample with some columns alone, and where these are in it."""
-    few = sample.narrowed(both := columns[0] | columns[1])
-    c, d = both
-    return few, [Part(tuple(map(c.index, one.continuous)), tuple(map(d.index, one.discrete))) for one in columns]
+    both = columns[0] | columns[1]
+    return sample.narrowed(both), [one.within(both) for one in columns]
 
 
 def _sets(sample: Sample, question: Question) -> list[tuple[Part, Part]]:
@@ -96,7 +77,7 @@ def _sets(sample: Sample, question: Question) -> list[tuple[Part, Part]]:
     singles = _single_scores(sample, xs, ys)  # x y
     ranked = singles.flatten().argsort(descending=True).tolist()
     found = []
-    for count in COUNTS:
+    for count in COLUMN_COUNTS:
         few = ranked[:count]
         found.append((union([xs[i // len(ys)] for i in few]), union([ys[i % len(ys)] for i in few])))
     y = ys[int(singles.amax(0).argmax())]
@@ -145,11 +126,9 @@ def _best_pair(sample: Sample, xs: list[Part], y: Part) -> list[Part]:
     """The two columns of x that tell most about one of y together."""
     a, b = PAIR_BINS
     ones, bins = _ones(sample, [y], b), [_bins(sample, one, a) for one in xs]
-    best, pair = -math.inf, (0, 1)
-    for i, j in combinations(range(len(xs)), 2):
-        cells = bins[i] * a + bins[j]
-        counts = torch.zeros(a * a, b).to(ones).index_add_(0, cells, ones)
-        score = float(_information(counts))
-        if score > best:
-            best, pair = score, (i, j)
-    return [xs[pair[0]], xs[pair[1]]]
+
+    def score(pair: tuple[int, int]) -> float:
+        cells = bins[pair[0]] * a + bins[pair[1]]
+        return float(_information(torch.zeros(a * a, b).to(ones).index_add_(0, cells, ones)))
+
+    return [xs[i] for i in max(combinations(range(len(xs)), 2), key=score)]

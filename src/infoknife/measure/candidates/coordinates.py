@@ -15,7 +15,7 @@ from torch import Tensor
 from infoknife.coordinates import RankNormal
 from infoknife.measure.question import Question
 
-BEYOND = 5  # training rows that lie beyond the outermost knots of a column, on either side
+ROWS_BEYOND = 5  # training rows that lie beyond the outermost knots of a column, on either side
 FAR = 25.0  # where Student's quantiles of normal probabilities are still exact
 KNOTS = (1, 2, 5, 12)  # times the cube root of the rows: numbers of knots to choose from
 
@@ -96,7 +96,7 @@ def _quantiles(x: Tensor, more: int = 2) -> RankNormal | None:
     if x.shape[1] == 0:
         return None
     knots = 2 * math.ceil(more * len(x) ** (1 / 3) / 2) + 3  # an odd number, with one in the middle
-    reach = -special.ndtri(min(BEYOND / len(x), 0.1))
+    reach = -special.ndtri(min(ROWS_BEYOND / len(x), 0.1))
     return RankNormal(x.shape[1], knots=knots, reach=float(reach)).to(x.dtype).initialize(x)
 
 
