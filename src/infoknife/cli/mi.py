@@ -2,6 +2,7 @@
 
 import math
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 FEW_PAIRS = 6  # so few are quicker than the start of other processes
 MANY_PAIRS = 1000  # so many are screened first
 MAX_LISTED = 100  # pairs that are printed
+REDRAW = 60  # seconds between two pictures of what was found so far
 NUMBER = {"metavar": "N", "show_default": False}
 TEST = "Test independence too, by so many permutations of the rows of y."
 SCREEN = "With --all: leave out pairs that bins and ranks show to be independent at this level; 1: none."
@@ -159,6 +161,7 @@ def _all_pairs(
     is_short = total - len(pairs) <= FEW_PAIRS and settings["effort"] == "quick"
     workers = min(jobs or (1 if is_short else os.cpu_count() or 1), max(total - len(pairs), 1))
     left: dict[str, Any] = {"without": {*screened, *known}, "discrete": kinds, "permutations": permutations}
+    drawn = time.monotonic()
     with room.appended(out, run, known.values()) as append, bar(total) as watch:
         watch(len(pairs), f"{workers} processes start" if workers > 1 else "")
         for pair in room.measure_pairs(usable, **left, jobs=workers, scheduler=scheduler, **how):
@@ -167,6 +170,9 @@ def _all_pairs(
             watch(len(pairs), " – ".join(pair.names))
             if math.isnan(pair.value):
                 note(f"no answer: {' – '.join(pair.names)}: {'. '.join(pair.messages)}")
+            if options.plot is not None and time.monotonic() - drawn >= REDRAW:
+                _save_heat_map(room.Pairs(names, tuple(pairs), settings["unit"]), file, options.plot)
+                drawn = time.monotonic()
     place = {name: i for i, name in enumerate(names)}
     pairs.sort(key=lambda pair: [place[name] for name in pair.names])
     return room.Pairs(names, tuple(pairs), settings["unit"], left_out, run)
@@ -182,24 +188,32 @@ def _print_answer(
 ) -> None:
     """Write what is asked for, print the pairs, and stop with 1 if a part of them is not there."""
     from infoknife.cli.measuring import note_kinds
-    from infoknife.files import printable
 
-    title = f"Mutual information of columns of {printable(file.path.name)}"
     if options.as_json:
         print_json({"file": str(file.path), "effort": settings["effort"], "seed": settings["seed"]} | pairs.as_dict())
     else:
-        _print_pairs(pairs, title, permutations)
+        _print_pairs(pairs, _title(file), permutations)
     note_kinds([column for pair in pairs.pairs for column in pair.columns])
     if not options.as_json and (noted := sum(bool(pair.messages and pair.rows) for pair in pairs.pairs)):
         note(f"{noted} {'pair has' if noted == 1 else 'pairs have'} notes, which are in --out and --json")
     if out is not None:
         pairs.write_csv(out)
     if options.plot is not None:
-        from infoknife.pictures.measure import heat_map, save
-
-        save(heat_map(title, pairs.names, pairs.matrix("value"), pairs.matrix("stderr"), pairs.unit), options.plot)
+        _save_heat_map(pairs, file, options.plot)
     if pairs.failed:
         raise typer.Exit(1)
+
+
+def _title(file: "Table") -> str:
+    from infoknife.files import printable
+
+    return f"Mutual information of columns of {printable(file.path.name)}"
+
+
+def _save_heat_map(pairs: "Pairs", file: "Table", path: Path) -> None:
+    from infoknife.pictures.measure import heat_map, save
+
+    save(heat_map(_title(file), pairs.names, pairs.matrix("value"), pairs.matrix("stderr"), pairs.unit), path)
 
 
 def _print_pairs(pairs: "Pairs", title: str, permutations: int) -> None:
