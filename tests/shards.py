@@ -22,9 +22,9 @@ STEPS = 100
 ESTIMATORS = (*SMALL, *VARIANTS)
 
 
-def own(x: Tensor | None) -> Tensor | None:
+def own(x: Tensor | None, cut: int = CUT) -> Tensor | None:
     """This rank's part of the rows of a batch."""
-    return x if x is None or ranks() == 1 else (x[:CUT], x[CUT:])[rank()]
+    return x if x is None or ranks() == 1 else (x[:cut], x[cut:])[rank()]
 
 
 def shard(*parts: Tensor | None) -> list[Tensor]:
@@ -60,7 +60,7 @@ def values(case: Any) -> dict[str, list[Tensor]]:
     return found
 
 
-def regularized(name: str, steps: int, **options: Any) -> dict[str, Any]:
+def regularized(name: str, steps: int, cut: int = CUT, **options: Any) -> dict[str, Any]:
     """Rounds with an encoder under DDP; its state, and the estimates."""
     torch.manual_seed(0)
     encoder: nn.Module = nn.Linear(4, 3).double()
@@ -70,7 +70,7 @@ def regularized(name: str, steps: int, **options: Any) -> dict[str, Any]:
     optimizer, generator, estimates = torch.optim.SGD(encoder.parameters(), 0.05), torch.Generator().manual_seed(1), []
     for _ in range(steps):
         x = torch.randn(64, 4, generator=generator, dtype=torch.double)
-        z, s = encoder(own(x)), own((x[:, 0] > 0).long() if "y_classes" in options else x[:, :2])
+        z, s = encoder(own(x, cut)), own((x[:, 0] > 0).long() if "y_classes" in options else x[:, :2], cut)
         term.step(z, s)
         optimizer.zero_grad()
         term(z, s).backward()
@@ -131,6 +131,7 @@ def disagreements() -> dict[str, str]:
         "columns": refused(lambda: KNIFE(3 if last else 2, 4).initialize(torch.randn(20, 3) if last else x)),
         "module": refused(lambda: KNIFE(2, 8 if last else 4).initialize(x)),
         "steps": refused(lambda: fit(KNIFE(2, 4), x, steps=4 if last else 3)),
+        "options": refused(lambda: Regularizer(KNIFE(2, 4), inner_steps=2 if last else 1).step(x)),
     }
     if not last:  # nobody answers, and nobody is asked
         with distributed.alone():
@@ -154,6 +155,7 @@ def results(every: bool) -> dict[str, Any]:
     found: dict[str, Any] = {f"density {one}": values(one) for one in densities}
     found |= {f"estimator {one}": values(one) for one in estimators}
     found |= {"fit": fitted(), "places": places(), "application": trained_fair_text()}
+    found["regularizer, a rank with a single row"] = regularized("club", 10, cut=1, y_dim=2)
     names = REGULARIZED if every else ("club",)
     return found | {
         f"regularizer {name}": regularized(name, STEPS if every else 20, **REGULARIZED[name]) for name in names

@@ -123,6 +123,7 @@ def test_ranks_that_disagree_say_so(ranks: tuple[Any, ...]) -> None:
         "columns": "3 numbers",
         "module": "72",
         "steps": "steps",
+        "options": "inner_steps",
         "version": "infoknife",
     }
     assert said.keys() == expected.keys()

@@ -96,17 +96,45 @@ def test_progress_ends(folder: Path) -> None:
 def test_what_is_wrong_is_named(folder: Path) -> None:
     part = folder / "part-2.parquet"
     whole = part.read_bytes()
-    pq.write_table(pq.read_table(part).drop_columns(["b"]), part)
-    with pytest.raises(ValueError, match=r"part-2.parquet: there is no column 'b'"):
-        drawn(as_stream(folder))
+    for short in (folder / "part-0.parquet", part):  # the first file is no model for the others
+        kept = short.read_bytes()
+        pq.write_table(pq.read_table(short).drop_columns(["b"]), short)
+        with pytest.raises(ValueError, match=rf"{short.name}: there is no column 'b'"):
+            drawn(as_stream(folder))
+        short.write_bytes(kept)
+    pq.write_table(pq.read_table(part).set_column(1, "b", pa.array(["text"] * 1250)), part)
+    with pytest.raises(ValueError, match=r"part-2.parquet: a column has another type .* b "):
+        as_stream(folder)
     damaged = bytearray(whole)
     damaged[4:1500] = b"\xff" * 1496
     part.write_bytes(damaged)
     with pytest.raises(ValueError, match=r"part-2.parquet: row group 0 is damaged"):
         drawn(as_stream(folder))
-    part.write_bytes(whole[:-20])
-    with pytest.raises(ValueError, match=r"part-2.parquet"):
-        drawn(as_stream(folder))
+    for footer in (b"", bytes(200) + whole[-8:]):
+        part.write_bytes(whole[:-208] + footer)
+        with pytest.raises(ValueError, match=r"part-2.parquet: is truncated or not a Parquet file"):
+            as_stream(folder)
+    with pytest.raises(FileNotFoundError, match=r"there is no file or folder .*nothing"):
+        as_stream(folder / "nothing")
+
+
+def test_files_with_other_precisions_go_together(folder: Path) -> None:
+    part = folder / "part-2.parquet"
+    table = pq.read_table(part)
+    pq.write_table(table.set_column(1, "b", table["b"].cast(pa.float64())), part)
+    assert drawn(as_stream(folder), rows=300).tolist() == DATA[draw_rows(COUNT, 300)].tolist()
+
+
+def test_npy_files_that_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, DATA)
+    for content in (path.read_bytes()[:-1000], b"nothing"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"x.npy: is no NPY file of numbers, or not a whole one"):
+            as_stream(path)
+    np.save(path, DATA[:, :, None])
+    with pytest.raises(ValueError, match=r"x.npy: has shape \(5000, 3, 1\)"):
+        as_stream(path)
 
 
 def test_folders_without_tables(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ The sample has the n rows whose numbers have the smallest hashes. It does not de
 the same for every source with as many rows, and the sample of fewer rows is part of that of more.
 """
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -145,7 +144,7 @@ class ParquetStream(Stream):
                     raise ValueError(f"{printable(group.path)}: row group {number} is damaged; save it again") from None
             start += count
             progress(min(start / last, 1.0), f"row {start:,}")
-        table = pyarrow.concat_tables(parts)
+        table = pyarrow.concat_tables(parts, promote_options="permissive")
         found = {}
         for name in names:
             try:
@@ -247,27 +246,48 @@ def as_stream(value: Any, name: str = "x") -> Stream | None:
 
 def open_stream(path: Path) -> Stream:
     """Open a Parquet file or a folder of them, or an NPY file."""
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or folder {printable(str(path))}")
     if path.suffix.lower() == ".npy":
-        return ArrayStream(np.load(path, mmap_mode="r", allow_pickle=False), "")
-    import pyarrow
+        return ArrayStream(_mapped(path), "")
     import pyarrow.dataset
 
     files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
     if not files:
         raise ValueError(f"{printable(str(path))}: is a folder without Parquet files; expected some")
+    return ParquetStream(
+        pyarrow.dataset.dataset([str(file) for file in files], format="parquet", schema=_common_schema(files))
+    )
+
+
+def _mapped(path: Path) -> NDArray[Any]:
+    """An NPY file's array (N,) or (N, d), of which nothing is read yet."""
     try:
-        return ParquetStream(pyarrow.dataset.dataset([str(file) for file in files], format="parquet"))
-    except (pyarrow.ArrowException, OSError):
-        where = printable(str(next((file for file in files if not _is_parquet(file)), path)))
-        raise ValueError(f"{where}: is truncated or not a Parquet file; copy it again") from None
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        raise ValueError(f"{printable(str(path))}: is no NPY file of numbers, or not a whole one: {error}") from None
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{printable(str(path))}: has shape {array.shape}; expected rows, or rows and columns")
+    return array
 
 
-def _is_parquet(file: Path) -> bool:
-    """Whether a file begins and ends as Parquet files do."""
-    with file.open("rb") as opened:
-        first, size = opened.read(4), opened.seek(0, os.SEEK_END)
-        opened.seek(max(0, size - 4))
-        return first == opened.read(4) == b"PAR1"
+def _common_schema(files: Sequence[Path]) -> Any:
+    """All columns that some file has, in types that hold those of all."""
+    import pyarrow
+    import pyarrow.parquet
+
+    schema = pyarrow.schema([])
+    for file in files:
+        where = printable(str(file))
+        try:
+            own = pyarrow.parquet.read_schema(file).remove_metadata()
+        except (pyarrow.ArrowException, OSError):
+            raise ValueError(f"{where}: is truncated or not a Parquet file; copy it again") from None
+        try:
+            schema = pyarrow.unify_schemas([schema, own], promote_options="permissive")
+        except pyarrow.ArrowException as error:
+            raise ValueError(f"{where}: a column has another type than in other files of the folder: {error}") from None
+    return schema
 
 
 @final

@@ -156,6 +156,24 @@ def test_all_pairs_go_on_where_they_stopped(run: Run, flowers: Path, engine: Eng
     assert len(engine.calls) == 5
 
 
+def test_all_pairs_show_what_they_have(
+    run: Run, flowers: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The CSV and the heat map of a run that was stopped before its last pair."""
+
+    def stop(arguments: dict[str, Any]) -> Exception | None:
+        if arguments["x"].name == "width":
+            raise KeyboardInterrupt
+        return None
+
+    monkeypatch.setattr(sys.modules["infoknife.cli.mi"], "REDRAW", 0)
+    engine.error = stop
+    out, plot = flowers.parent / "pairs.csv", flowers.parent / "heat.png"
+    assert run("mi", flowers, "--all", "--columns", USED, "--out", out, "--plot", plot).exit_code == 130
+    assert len(out.read_text().splitlines()) == 1 + 2
+    assert plot.stat().st_size > 5000
+
+
 def test_pairs_are_screened(run: Run, flowers: Path, engine: Engine) -> None:
     result = run("mi", flowers, "--all", "--columns", "length,width,bees", "--screen", 0.01, "--json")
     assert "2 of 3 pairs show no dependence in bins and ranks; only the others are measured" in result.stderr

@@ -5,10 +5,13 @@ import json
 import math
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from infoknife.measure import pairs as room
 from infoknife.measure.pairs import Pair, Pairs, appended, identity, measurable, measure_pairs, read_pairs, screen_pairs
 
 
@@ -112,3 +115,34 @@ def test_other_data_or_options_are_another_run() -> None:
     runs = {identity(found, {"seed": 0}), identity(found, {"seed": 1}), identity(other, {"seed": 0})}
     assert len(runs) == 3
     assert identity(found, {"seed": 0}) in runs
+
+
+@pytest.mark.filterwarnings("ignore")  # of a cluster that ends while it is asked
+def test_a_cluster_measures_the_same_and_its_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pair whose workers are killed costs that pair alone; without a scheduler nothing goes on."""
+    distributed = pytest.importorskip("distributed")
+    found, _ = measurable(dict(zip("abcd", np.random.default_rng(0).normal(size=(4, 60)), strict=True)))
+    options: dict[str, Any] = {"method": "gaussian", "effort": "quick"}
+    expected = {pair.names: pair.value for pair in measure_pairs(found, **options)}
+    monkeypatch.setattr(room, "AT_ONCE", 2)
+    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster:
+        options |= {"scheduler": cluster.scheduler_address}
+        assert {pair.names: pair.value for pair in measure_pairs(found, **options)} == expected
+        measured = room._measured
+
+        def deadly(a: Any, b: Any, *rest: Any) -> Pair:
+            if (a.name, b.name) == ("a", "c"):
+                raise distributed.KilledWorker("its task", SimpleNamespace(address="tcp://gone"), 3)
+            return measured(a, b, *rest)
+
+        monkeypatch.setattr(room, "_measured", deadly)
+        pairs = {pair.names: pair for pair in measure_pairs(found, **options)}
+        assert pairs.keys() == expected.keys()
+        assert [names for names, pair in pairs.items() if math.isnan(pair.value)] == [("a", "c")]
+        assert "killed" in pairs["a", "c"].messages[0]
+        left = measure_pairs(found, **options)
+        next(left)
+        cluster.scheduler.stop()
+        cluster.sync(cluster.scheduler.close)
+        with pytest.raises(ConnectionError, match=f"{cluster.scheduler_address} is gone"):
+            list(left)

@@ -7,10 +7,12 @@ import json
 import math
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +33,7 @@ from infoknife.measure.table import read_table
 FIELDS = ("column_a", "column_b", "value", "stderr", "p_value", "rows", "note", "run")
 BINS = 8  # of each column when pairs are screened: with more, tables of few rows are empty
 TIMEOUT = 8  # seconds in which a scheduler answers
+AT_ONCE = 1000  # pairs that a scheduler holds: each brings its two columns
 SCREENED = 0.05  # how often two independent columns are measured all the same
 
 
@@ -280,10 +283,20 @@ def _on_cluster(tasks: list[tuple[Any, ...]], scheduler: str) -> Iterator[Pair]:
     except (OSError, ValueError) as error:
         raise ValueError(f"no Dask scheduler answers at {scheduler}: {error}") from None
     with client:
-        futures = client.map(_measured, *zip(*tasks, strict=True), retries=2, pure=False) if tasks else []
-        for future in distributed.as_completed(futures):
-            yield future.result()
-            future.release()
+        submit, left = partial(client.submit, _measured, retries=2, pure=False), iter(tasks)
+        running = {submit(*task): task for task in islice(left, AT_ONCE)}
+        waited = distributed.as_completed(running)
+        for future in waited:
+            a, b, *_ = running.pop(future)
+            try:
+                yield future.result()
+            except distributed.KilledWorker:
+                yield Pair((a.name, b.name), messages=("the workers that measured it were killed",))
+            except CancelledError:
+                raise ConnectionError(f"the Dask scheduler at {scheduler} is gone; finished pairs are kept") from None
+            for task in islice(left, 1):
+                running[another := submit(*task)] = task
+                waited.add(another)
 
 
 def _measured(a: RawColumn, b: RawColumn, options: dict[str, Any], permutations: int | None) -> Pair:

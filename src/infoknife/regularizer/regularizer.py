@@ -182,6 +182,9 @@ class Regularizer(nn.Module):
         rows = self._rows(z, s)
         if rows is None:
             raise ValueError("z has no row that is finite; expected some to start from. Look at the encoder's output")
+        limit = None if self.limit is None else (self.limit.sign, self.limit.bound)
+        options = (self.mode, self.choices, limit, self.sign, self.penalty)
+        distributed.agree("mode, inner_steps, limit, sign and penalty of the regularizer", options)
         self._random = distributed.of_first(self._random)
         with self._isolated():
             self.estimator.initialize(*(pull_in(row.detach())[0] for row in rows))
@@ -270,7 +273,7 @@ class Regularizer(nn.Module):
         """Take the inner steps of a round, on half of the rows at times to see what that gains on the others."""
         if self.mode == "joint":
             return self._learn(rows)
-        if self.steps % PERIOD == 0 and sum(self._counts) >= 4 and min(self._counts) >= 2:
+        if self.steps % PERIOD == 0 and sum(self._counts) >= max(4, 2 * distributed.ranks()):
             self._measure_gains(rows)
         losses = [self._descend(rows) for _ in range(self.inner_steps)]
         return losses[0]
@@ -284,6 +287,9 @@ class Regularizer(nn.Module):
         """See what numbers of inner steps, up to twice the present one, gain on unseen rows; take the best."""
         odd = sum(self._counts[: distributed.rank()]) % 2  # of the batch, every second row
         seen, unseen = tuple(row[odd::2] for row in rows), tuple(row[1 - odd :: 2] for row in rows)
+        if min(self._counts) < 2:  # a single row has no halves: those of the batch are shared out
+            rank, ranks, whole = distributed.rank(), distributed.ranks(), [distributed.all_rows(row)[0] for row in rows]
+            seen, unseen = (tuple(row[i::2].tensor_split(ranks)[rank] for row in whole) for i in (0, 1))
         tried = self.choices[: self.choices.index(self.inner_steps) + 2]
         losses = []
         for taken, steps in pairwise([0, 0, *tried]):
