@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "densities": {"torch", "kernels", "mixtures", "nn", "inputs", "coordinates", "distributed"},
     "training": {"torch", "randomness", "numpy", "rich", "inputs", "distributed"},
     "estimators": {"torch", "densities", "coordinates", "nn", "mixtures", "inputs", "distributed"},
-    "regularizer": {"torch", "randomness", "estimators", "densities", "coordinates", "inputs", "distributed"},
+    "regularizer": {"torch", "randomness", "estimators", "densities", "coordinates", "nn", "inputs", "distributed"},
     "testing": {"torch", "densities", "estimators", "inputs"},
     "integrations": {"torch", "numpy", "coordinates", "densities", "measure", "regularizer", "inputs"},
     "tasks": {"torch", "numpy", "scipy", "inputs"},

@@ -1,13 +1,16 @@
 """The small networks of the library."""
 
+import copy
 import math
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
 Activation = Callable[[], nn.Module]
+Module = TypeVar("Module", bound=nn.Module)
 
 SCALES = 4  # powers of two from 1 on: eight bends per standard deviation are as fine as batches of data show
 
@@ -201,3 +204,21 @@ def redraw(network: nn.Module, generator: torch.Generator) -> None:
             bound = float(weight.shape[-1]) ** -0.5
             for parameter in layer.parameters():
                 parameter.copy_(torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator))
+
+
+def frozen(module: Module) -> Module:
+    """Return a module in evaluation mode with copies of the parameters, which need no gradient and nobody moves.
+
+    What is computed with it can be differentiated later, even by parts that compute again in the backward pass.
+
+    Examples:
+        >>> frozen(nn.Linear(1, 1)).weight.requires_grad
+        False
+    """
+    twin = copy.copy(module)
+    twin.__dict__ = {**module.__dict__, "training": False}
+    copies: Any = {name: None if p is None else p.detach().clone() for name, p in module._parameters.items()}
+    twin._parameters = copies
+    twin._buffers = dict(module._buffers)
+    twin._modules = {name: None if child is None else frozen(child) for name, child in module._modules.items()}
+    return twin

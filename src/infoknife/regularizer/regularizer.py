@@ -1,6 +1,5 @@
 """Regularizer: an entropy or a mutual information in the loss of a network (Algorithm 1)."""
 
-import copy
 import io
 import math
 import warnings
@@ -8,19 +7,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
-from typing import Any, Literal, Self, TypeVar, final
+from typing import Any, Literal, Self, final
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from infoknife import distributed
-from infoknife.coordinates import pull_in
+from infoknife.coordinates import pull_in, without_scale
 from infoknife.densities import Density
 from infoknife.densities.base import full_precision, generator_of
 from infoknife.estimators import MutualInformation
 from infoknife.estimators.encoder import GaussianEncoder
 from infoknife.inputs import check_count, check_number, finite_rows, one_of, trusted
+from infoknife.nn import frozen
 from infoknife.randomness import borrowed
 from infoknife.regularizer.health import BELOW, DIVERGING, Health, RegularizerWarning
 from infoknife.regularizer.limits import Limit, Weight
@@ -36,7 +36,6 @@ FUSED = ("cpu", "cuda")  # devices on which Adam makes one pass over memory inst
 Estimator = Density | MutualInformation
 Rows = tuple[Tensor, ...]
 Mode = Literal["alternate", "joint"]
-Module = TypeVar("Module", bound=nn.Module)
 
 
 @final
@@ -46,10 +45,10 @@ class Regularizer(nn.Module):
     ``step(z, s)`` trains the estimator alone, on detached rows: its coordinates follow them (``observe``), then its
     parameters take a few steps. ``regularizer(z, s)`` is the term $\lambda\,\hat I(Z; S)$, or $\lambda\,\hat h(Z)$, in
     nats: its gradient reaches z and s alone. Either may come first, and ``retain_graph`` is never needed. Pass both the
-    same batch, or ``step`` a batch of its own (the set $\mathcal E$ of Algorithm 1). The term is by the estimator as it
-    was before the last ``step``, so that no row is measured by what was learned from it: a network would fit the noise.
-    The running ``estimate`` is likewise of rows not yet learned from. No information depends on where a column of z is
-    or on its scale, so the gradient of the term leaves them alone.
+    same batch, or ``step`` a batch of its own (the set $\mathcal E$ of Algorithm 1). A term that comes after ``step``
+    on the same rows is a little too large: by what one round of steps gains, the attribute ``gains``. The running
+    ``estimate`` is always of rows not yet learned from. No information depends on where a column of z is or on its
+    scale, so the gradient of the term leaves them alone.
 
     Every few rounds the estimator learns from half of the batch for ``inner_steps``, twice as many, and so on up to
     twice the present number. The largest is taken that makes the other half likelier by 0.0025 nats in a running mean.
@@ -71,7 +70,7 @@ class Regularizer(nn.Module):
         penalty: Whether a term that lowers information is ``estimator.penalty``, which for classes is the posterior
             form that an encoder cannot lower by misleading the estimator; otherwise it is the estimate itself.
         warn: Whether ``step`` warns when ``health()`` has something to say, at most once in a thousand rounds each.
-        seed: For everything random: repeatable, and torch's global generator is left alone.
+        seed: For everything random; torch's global generator is left alone.
 
     Examples:
         >>> from infoknife import mi
@@ -123,7 +122,6 @@ class Regularizer(nn.Module):
         self._failed: Tensor | int = 0  # steps of this round
         self._late = 0  # rows without a finite gradient since the last step
         self._counts = [0]  # rows of each rank
-        self._before: list[Estimator] = []  # the estimator as it was before the last step, not one of the modules
         self._warned: dict[str, int] = {}  # the round of the last warning of a kind
         self.register_load_state_dict_pre_hook(_take_dtype)  # type: ignore[no-untyped-call]
 
@@ -145,8 +143,7 @@ class Regularizer(nn.Module):
         if self.training and not self.estimator.initialized:
             self.initialize(*rows)
         with self._isolated(), trusted():
-            (still,) = self._before or [frozen(self.estimator)]
-            guards = [pull_in(self._guarded(row))[0] for row in rows]
+            still, guards = frozen(self.estimator), [pull_in(self._guarded(row))[0] for row in rows]
             hides = self.penalty and isinstance(still, MutualInformation)
             value: Tensor = still.penalty(*guards) if hides else still(*guards)  # type: ignore[operator]
         if not math.isfinite(value.item()):
@@ -189,7 +186,6 @@ class Regularizer(nn.Module):
         with self._isolated():
             self.estimator.initialize(*(pull_in(row.detach())[0] for row in rows))
         self._forget()
-        self._before = []
         if self.optimizer is not None:
             self.optimizer.state.clear()
         return self
@@ -212,7 +208,6 @@ class Regularizer(nn.Module):
             "recorded": {name: getattr(self, name) for name in (*RECORDED, "gains")},
             "limit": None if self.limit is None else self.limit.state(),
             "random": self._random,
-            "before": [before.state_dict() for before in self._before],
         }
         buffer = io.BytesIO()
         torch.save(state, buffer)
@@ -228,17 +223,6 @@ class Regularizer(nn.Module):
         for name, value in state["recorded"].items():
             setattr(self, name, value)
         self._random = state["random"].cpu()
-        self._before = [frozen(self.estimator) for _ in state["before"]]
-        for twin, before in zip(self._before, state["before"], strict=True):
-            for path, part in twin.named_modules():
-                for own in (part._parameters, part._buffers):
-                    own.update(
-                        {
-                            k: before[n].to(v)
-                            for k, v in own.items()
-                            if v is not None and (n := f"{path}.{k}".lstrip(".")) in before
-                        }
-                    )
         if self.limit is not None and state["limit"] is not None:
             vars(self.limit).update(state["limit"])
 
@@ -256,7 +240,6 @@ class Regularizer(nn.Module):
             known = self.estimator.initialized
             if not known:
                 self.initialize(*rows)  # which observes them
-            self._before = [frozen(self.estimator)]
             with self._isolated(), trusted():
                 self._measure_fresh(rows)
                 if known:
@@ -344,7 +327,7 @@ class Regularizer(nn.Module):
             return gradient.masked_fill(bad.reshape(-1, *[1] * (gradient.ndim - 1)), 0.0)
 
         scaled = isinstance(self.estimator, MutualInformation) and not isinstance(self.estimator, GaussianEncoder)
-        rows = _without_scale(rows) if scaled else rows.view_as(rows)
+        rows = without_scale(rows) if scaled else rows.view_as(rows)
         rows.register_hook(finite)  # before the other hook, as gradients come from behind
         return rows
 
@@ -402,43 +385,6 @@ class Regularizer(nn.Module):
             finally:
                 self._random = torch.get_rng_state()
                 self.estimator.train(was)
-
-
-def frozen(module: Module) -> Module:
-    """Return a module in evaluation mode with copies of the parameters, which need no gradient and nobody moves.
-
-    What is computed with it can be differentiated later, even by parts that compute again in the backward pass.
-    """
-    twin = copy.copy(module)
-    twin.__dict__ = {**module.__dict__, "training": False}
-    copies: Any = {name: None if p is None else p.detach().clone() for name, p in module._parameters.items()}
-    twin._parameters = copies
-    twin._buffers = dict(module._buffers)
-    twin._modules = {name: None if child is None else frozen(child) for name, child in module._modules.items()}
-    return twin
-
-
-def _without_scale(rows: Tensor) -> Tensor:
-    """The same rows (N, d), whose gradient moves and scales no column: no information depends on that.
-
-    An estimator that is behind would reward it, and a network whose codes shrink turns faster with every step.
-    """
-    x = rows.detach().reshape(len(rows), -1).to(torch.promote_types(rows.dtype, torch.float))
-    n, total = distributed.sums(len(x), x.sum(0), device=x.device)
-    away = x - (total / n).to(x)
-    (square,) = distributed.sums(away.square().sum(0), device=x.device)
-
-    def project(gradient: Tensor | None) -> Tensor | None:
-        if gradient is None:
-            return None
-        g = gradient.reshape(len(x), -1).to(x.dtype)
-        mean, slope = distributed.sums(g.sum(0), (g * away).sum(0), device=x.device)
-        slope = torch.where(square > 0, slope / square, 0.0)
-        return (g - (mean / n).to(g) - away * slope.to(g)).view_as(gradient).to(gradient)
-
-    rows = rows.view_as(rows)
-    rows.register_hook(project)
-    return rows
 
 
 def _loss(estimator: Estimator, rows: Rows) -> Tensor:
