@@ -800,35 +800,6 @@ def pull_in(x: Tensor) -> tuple[Tensor, Tensor]:
     return torch.where(far, near + (x - x.detach()), x), far.any(1)
 
 
-def without_scale(rows: Tensor) -> Tensor:
-    """The same rows (N, d), whose gradient moves and scales no column: no information depends on that.
-
-    An estimator that is behind would reward it, and a network whose codes shrink turns faster with every step.
-
-    Examples:
-        >>> z = torch.randn(8, 2, requires_grad=True)
-        >>> (gradient,) = torch.autograd.grad(without_scale(z).square().sum() + z.sum(), z)
-        >>> torch.allclose(gradient, torch.ones(8, 2), atol=1e-5)
-        True
-    """
-    x = rows.detach().reshape(len(rows), -1).to(torch.promote_types(rows.dtype, torch.float))
-    n, total = sums(len(x), x.sum(0), device=x.device)
-    away = x - (total / n).to(x)
-    (square,) = sums(away.square().sum(0), device=x.device)
-
-    def project(gradient: Tensor | None) -> Tensor | None:
-        if gradient is None:
-            return None
-        g = gradient.reshape(len(x), -1).to(x.dtype)
-        mean, slope = sums(g.sum(0), (g * away).sum(0), device=x.device)
-        slope = torch.where(square > 0, slope / square, 0.0)
-        return (g - (mean / n).to(g) - away * slope.to(g)).view_as(gradient).to(gradient)
-
-    rows = rows.view_as(rows)
-    rows.register_hook(project)
-    return rows
-
-
 def _robust_scale(x: Tensor) -> tuple[Tensor, Tensor]:
     """Median, and the range of all but the outermost rows in standard deviations of a normal, of x (N, c); NaN is none.
 

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from infoknife import KNIFE, Regularizer, mi
 from infoknife.densities import Autoregressive, Density, Flow, Gaussian, Parzen
 from infoknife.estimators import MutualInformation
-from infoknife.estimators.encoder import GaussianEncoder
 from infoknife.regularizer.regularizer import Mode
 
 MODES = ("alternate", "joint")
@@ -153,26 +152,9 @@ def own_loss(estimator: Estimator, *rows: Tensor) -> Tensor:
     return loss
 
 
-def without_scale(rows: Tensor) -> Tensor:
-    """The same rows; of a column's gradient is left what a line in the column's values does not explain."""
-    if not rows.requires_grad:
-        return rows
-    rows = rows.view_as(rows)
-    lines = [torch.stack([column, torch.ones_like(column)], 1) for column in rows.detach().T]
-
-    def rest(gradient: Tensor) -> Tensor:
-        explained = [line @ torch.linalg.lstsq(line, g).solution for line, g in zip(lines, gradient.T, strict=True)]
-        return gradient - torch.stack(explained, 1)
-
-    rows.register_hook(rest)
-    return rows
-
-
 def term(estimator: Estimator, *rows: Tensor) -> Tensor:
     """What an encoder minimises, in evaluation mode."""
     estimator.eval()
-    if isinstance(estimator, MutualInformation) and not isinstance(estimator, GaussianEncoder):
-        rows = tuple(map(without_scale, rows))
     result: Tensor = estimator.penalty(*rows) if isinstance(estimator, MutualInformation) else estimator(*rows)
     estimator.train()
     return result

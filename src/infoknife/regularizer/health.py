@@ -23,8 +23,8 @@ class Health:
         lag: What the last doubling of the inner steps gains on rows that they did not see, in nats.
         inner_steps: Steps of the estimator in a round at present.
         outliers: Rows with entries far outside, which were clipped before the coordinates followed them.
-        skipped_rows: Rows with a value or a gradient that is not finite, which were left out.
-        skipped_steps: Inner steps and terms that were left out because they were not finite.
+        skipped_rows: Rows with a value or a gradient that is not finite, left out.
+        skipped_steps: Inner steps and terms that are not finite, left out.
         weight: What the estimate is multiplied by at present.
         diverging: Whether the estimate looks as if the truth were infinite.
         negative: Whether it is a mutual information that reads less than nothing.

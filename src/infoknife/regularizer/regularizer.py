@@ -14,13 +14,12 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from infoknife import distributed
-from infoknife.coordinates import pull_in, without_scale
+from infoknife.coordinates import pull_in
 from infoknife.densities import Density
 from infoknife.densities.base import full_precision, generator_of
 from infoknife.estimators import MutualInformation
-from infoknife.estimators.encoder import GaussianEncoder
 from infoknife.inputs import check_count, check_number, finite_rows, one_of, trusted
-from infoknife.nn import frozen
+from infoknife.nn import frozen, with_state
 from infoknife.randomness import borrowed
 from infoknife.regularizer.health import BELOW, DIVERGING, Health, RegularizerWarning
 from infoknife.regularizer.limits import Limit, Weight
@@ -45,23 +44,20 @@ class Regularizer(nn.Module):
     ``step(z, s)`` trains the estimator alone, on detached rows: its coordinates follow them (``observe``), then its
     parameters take a few steps. ``regularizer(z, s)`` is the term $\lambda\,\hat I(Z; S)$, or $\lambda\,\hat h(Z)$, in
     nats: its gradient reaches z and s alone. Either may come first, and ``retain_graph`` is never needed. Pass both the
-    same batch, or ``step`` a batch of its own (the set $\mathcal E$ of Algorithm 1). A term that comes after ``step``
-    on the same rows is a little too large: by what one round of steps gains, the attribute ``gains``. The running
-    ``estimate`` is always of rows not yet learned from. No information depends on where a column of z is or on its
-    scale, so the gradient of the term leaves them alone.
+    same batch, or ``step`` a batch of its own (the set $\mathcal E$ of Algorithm 1). The term is by the estimator as it
+    was before the last ``step``: no row is measured by what was learned from it, nor for the running ``estimate``.
 
     Every few rounds the estimator learns from half of the batch for ``inner_steps``, twice as many, and so on up to
     twice the present number. The largest is taken that makes the other half likelier by 0.0025 nats in a running mean.
 
     Args:
         estimator: A ``MutualInformation``, or a ``Density`` for the entropy of z (given s, if it has a condition).
-        optimizer: For the estimator: a class, any ``optimizer(groups, lr=lr)``, or one that was built from its
-            parameters; Adam if not given. Only with ``mode="alternate"``.
+        optimizer: A class, any ``optimizer(groups, lr=lr)``, or one built from the estimator's parameters; else Adam.
         lr: The estimator's learning rate; the estimator's own ``rate`` if not given.
         inner_steps: Steps of the estimator per round, at least.
         max_inner_steps: And at most, while it is measured to be behind. With more it learns few rows by heart.
-        mode: ``"alternate"``: the estimator has an optimiser of its own. ``"joint"``: one optimiser of yours holds the
-            parameters of both; ``step`` leaves the estimator's gradients for it, and zeroing them is its business.
+        mode: ``"alternate"``: the estimator has an optimiser of its own. ``"joint"``: one of yours holds the parameters
+            of both and zeroes the gradients that ``step`` leaves.
         maximize: Raise the estimate instead of lowering it.
         weight: $\lambda$, a number or a function of the number of calls, such as ``annealed(0.1, steps=1000)``. With a
             limit it is where the multiplier starts.
@@ -84,6 +80,8 @@ class Regularizer(nn.Module):
         (True, True)
     """
 
+    _before: Any  # the estimator as it was before the last step; not a module of this one
+
     def __init__(
         self,
         estimator: Estimator,
@@ -105,8 +103,7 @@ class Regularizer(nn.Module):
         if not isinstance(estimator, Density | MutualInformation):
             raise TypeError(f"estimator is a {type(estimator).__name__}; expected a Density, or what mi() makes")
         one_of("mode", mode, ("alternate", "joint"))
-        self.estimator, self.mode, self.warn = estimator, mode, warn
-        self.sign = -1 if maximize else 1
+        self.estimator, self.mode, self.warn, self.sign = estimator, mode, warn, -1 if maximize else 1
         self.weight = weight if callable(weight) else check_number("weight", weight)
         self.limit = _limit(at_most, at_least, maximize, self.weight)
         self.penalty = penalty and not maximize and at_least is None
@@ -122,6 +119,7 @@ class Regularizer(nn.Module):
         self._failed: Tensor | int = 0  # steps of this round
         self._late = 0  # rows without a finite gradient since the last step
         self._counts = [0]  # rows of each rank
+        self.__dict__["_before"] = None
         self._warned: dict[str, int] = {}  # the round of the last warning of a kind
         self.register_load_state_dict_pre_hook(_take_dtype)  # type: ignore[no-untyped-call]
 
@@ -143,7 +141,7 @@ class Regularizer(nn.Module):
         if self.training and not self.estimator.initialized:
             self.initialize(*rows)
         with self._isolated(), trusted():
-            still, guards = frozen(self.estimator), [pull_in(self._guarded(row))[0] for row in rows]
+            still, guards = self._before or frozen(self.estimator), [pull_in(self._guarded(row))[0] for row in rows]
             hides = self.penalty and isinstance(still, MutualInformation)
             value: Tensor = still.penalty(*guards) if hides else still(*guards)  # type: ignore[operator]
         if not math.isfinite(value.item()):
@@ -186,6 +184,7 @@ class Regularizer(nn.Module):
         with self._isolated():
             self.estimator.initialize(*(pull_in(row.detach())[0] for row in rows))
         self._forget()
+        self.__dict__["_before"] = None
         if self.optimizer is not None:
             self.optimizer.state.clear()
         return self
@@ -208,6 +207,7 @@ class Regularizer(nn.Module):
             "recorded": {name: getattr(self, name) for name in (*RECORDED, "gains")},
             "limit": None if self.limit is None else self.limit.state(),
             "random": self._random,
+            "before": None if self._before is None else self._before.state_dict(),
         }
         buffer = io.BytesIO()
         torch.save(state, buffer)
@@ -223,8 +223,13 @@ class Regularizer(nn.Module):
         for name, value in state["recorded"].items():
             setattr(self, name, value)
         self._random = state["random"].cpu()
+        self.__dict__["_before"] = None if state["before"] is None else with_state(self.estimator, state["before"])
         if self.limit is not None and state["limit"] is not None:
             vars(self.limit).update(state["limit"])
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        self.__dict__["_before"] = None  # it stays where it was
+        return super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
 
     def extra_repr(self) -> str:
         """Mode and aim, for ``repr``."""
@@ -237,9 +242,9 @@ class Regularizer(nn.Module):
         loss, rows = None, self._rows(z, s, count=True)
         if rows is not None:
             rows, outside = zip(*(pull_in(row.detach()) for row in rows), strict=True)
-            known = self.estimator.initialized
-            if not known:
+            if not (known := self.estimator.initialized):
                 self.initialize(*rows)  # which observes them
+            self.__dict__["_before"] = frozen(self.estimator)
             with self._isolated(), trusted():
                 self._measure_fresh(rows)
                 if known:
@@ -326,9 +331,8 @@ class Regularizer(nn.Module):
                 self.skipped_rows += int(bad.sum())
             return gradient.masked_fill(bad.reshape(-1, *[1] * (gradient.ndim - 1)), 0.0)
 
-        scaled = isinstance(self.estimator, MutualInformation) and not isinstance(self.estimator, GaussianEncoder)
-        rows = without_scale(rows) if scaled else rows.view_as(rows)
-        rows.register_hook(finite)  # before the other hook, as gradients come from behind
+        rows = rows.view_as(rows)
+        rows.register_hook(finite)
         return rows
 
     def _rows(self, z: Any, s: Any, count: bool = False) -> Rows | None:
@@ -350,7 +354,7 @@ class Regularizer(nn.Module):
         if self.limit is None and self.steps % (PERIOD // 2):
             return
         with torch.no_grad():
-            value = frozen(self.estimator)(*rows).item()
+            value = self._before(*rows).item()
         if math.isfinite(value):
             known = not math.isnan(self.estimate)
             self.estimate = self.estimate + SMOOTHING * (value - self.estimate) if known else value
