@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from infoknife.cli.terminal import cannot_write, require_matplotlib, require_pandas
+from infoknife.cli.terminal import cannot_write, require, require_matplotlib
 
 
 def report(
@@ -22,7 +22,7 @@ def report(
     report's own folder can be reported again.
     """
     require_matplotlib()
-    require_pandas()
+    require("pandas", "records", "experiments")
     from rich.console import Console
 
     from infoknife.paper.engine import judge, read_records, write
