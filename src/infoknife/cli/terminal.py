@@ -75,7 +75,7 @@ def _line(text: str) -> str:
 
 
 @contextmanager
-def bar(total: float = 1.0, counted: str = "", done: float = 0.0) -> Iterator[Watch]:
+def bar(total: float = 1.0, counted: str = "", done: int = 0) -> Iterator[Watch]:
     """Show progress on stderr, and yield what moves it: how much is done, and a few words.
 
     Without a name for what is counted this is a share, and is shown on terminals only.
