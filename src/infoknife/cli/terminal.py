@@ -135,13 +135,10 @@ def prepare_folder(path: Path, names: Iterable[str]) -> None:
     """Make a folder for output, and see before any work that these files can be written there."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
-        for file in (path / name for name in names):
-            if file.exists():
-                file.open("ab").close()
     except OSError as error:
         raise cannot_write(error, path) from None
+    for name in names:
+        check_writable("--out", path / name)
 
 
 def cannot_write(error: OSError, where: Path) -> ValueError:

@@ -24,7 +24,7 @@ from infoknife.paper.engine.records import finite
 from infoknife.paper.engine.store import FORMAT, Record, Store
 from infoknife.paper.engine.trial import Facts, Outcome, RunContext, Trial
 
-PAUSE = 0.25  # seconds between two looks at whether the parent lives
+PAUSE = 0.25  # seconds between two checks of whether the parent lives
 ATTEMPTS = 4  # of a trial whose workers are killed while no other trial ends: perhaps it is what kills them
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 TIMEOUT = 8  # seconds in which a scheduler answers
@@ -56,14 +56,10 @@ def run(
     A trial whose worker is killed runs again, as long as others end meanwhile. Workers return records, and this
     process writes them.
 
-    Args:
-        trials: What is wanted; trials with a record are passed over.
-        store: Where records go; ``prepare`` it first.
-        jobs: How many trials run at once, each on one core.
-        backend: ``"joblib"``: processes of this machine; ``"dask"``: the cluster of ``scheduler``.
-        scheduler: Address of a Dask scheduler, as ``"tcp://host:8786"``; a cluster of this machine if None.
-        data: The folder of the user's own data, for experiments that need some; the same on all workers.
-        device: Where networks are, for experiments that train large ones.
+    Trials with a record are passed over; records go to the store, which is to be prepared first. ``jobs`` trials run at
+    once, each on one core: with ``"joblib"`` in processes of this machine, with ``"dask"`` on the cluster of a
+    ``scheduler``, as ``"tcp://host:8786"``, or one of this machine. The folder of the user's own ``data`` is the same
+    on all workers, and ``device`` is where networks are, for experiments that train large ones.
 
     Raises:
         ValueError: There is no such backend, or a scheduler without Dask.
