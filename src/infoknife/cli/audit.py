@@ -127,7 +127,7 @@ def _arguments(
     taken = [name for name in names if name not in (*targets, *identifiers)]
     if not taken:
         more = [f"; {name} {how}. Name it in --features to audit it" for name, how in identifiers.items()][:1]
-        raise ValueError(f"{file.path} has no features beside the private attribute; expected some{''.join(more)}")
+        raise ValueError(f"{file.path} has no features besides the private attribute; expected some{''.join(more)}")
     columns = {name: _as_labels(found[name]) if kinds.get(name) else found[name] for name in (*taken, *targets[1:])}
     given = {"z": {name: columns[name] for name in taken}, "s": found[targets[0]], "discrete": kinds.get(targets[0])}
     return given | ({} if label is None else {"y": columns[targets[1]]}), identifiers

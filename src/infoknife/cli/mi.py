@@ -48,9 +48,11 @@ def mi(
         Effort | None, measuring("--effort", help=EFFORT, show_default="standard; with --all quick")
     ] = None,
     permutations: Annotated[
-        int | None, number("--permutations", min=1, help="Test independence too, by permuting y's rows so often.")
+        int | None, number("--permutations", min=1, help="Test independence too, by so many permutations of y's rows.")
     ] = None,
-    jobs: Annotated[int, number("--jobs", min=0, help="With --all: processes; 0: one on every core.")] = 0,
+    jobs: Annotated[
+        int, number("--jobs", min=0, help="With --all: processes; 0: one on every core.", show_default=True)
+    ] = 0,
     screen: Annotated[
         float | None, measuring("--screen", min=0.0, max=1.0, help=SCREEN, show_default="0.05 beyond 1,000 pairs")
     ] = None,

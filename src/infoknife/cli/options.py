@@ -13,6 +13,7 @@ import typer
 from infoknife.cli.terminal import check_writable, require_matplotlib
 
 PICTURES = (".png", ".svg", ".pdf")
+PICTURES_OR = f"{', '.join(PICTURES[:-1])} or {PICTURES[-1]}"
 
 Unit = Literal["nats", "bits"]
 Effort = Literal["quick", "standard", "thorough"]
@@ -78,7 +79,7 @@ class MeasuringOptions:
     encoding: Encoding = None
     unit: Annotated[Unit, measuring("--unit", help="The unit of the answer.")] = "nats"
     method: Annotated[
-        str, measuring("--method", metavar="NAME", help="One kind of density by its name, instead of the best.")
+        str, measuring("--method", metavar="NAME", help="One kind of density by its name, not the best of several.")
     ] = "auto"
     missing: MissingOption = "error"
     blocks: Annotated[
@@ -89,14 +90,19 @@ class MeasuringOptions:
     ] = None
     stderr: Annotated[
         float | None,
-        number("--stderr", min=1e-9, metavar="X", help="The standard error to reach: no more rows are measured."),
+        number(
+            "--stderr",
+            min=1e-9,
+            metavar="X",
+            help="The standard error that is wanted: no more rows are measured than it needs.",
+        ),
     ] = None
     seed: Seed = 0
     as_json: AsJson = False
     pointwise: Annotated[bool, output("--pointwise", help="With --json: the value of every row as well.")] = False
-    plot: Annotated[
-        Path | None, file_option("--plot", help=f"Draw a picture; the name ends with {' or '.join(PICTURES)}.")
-    ] = None
+    plot: Annotated[Path | None, file_option("--plot", help=f"Draw a picture; the name ends with {PICTURES_OR}.")] = (
+        None
+    )
 
     @property
     def text(self) -> dict[str, Any]:
@@ -114,7 +120,7 @@ class MeasuringOptions:
             raise ValueError("--pointwise is for --json alone; add --json")
         if self.plot is not None:
             if self.plot.suffix.lower() not in PICTURES:
-                raise ValueError(f"--plot is {self.plot}; expected a name that ends with {', '.join(PICTURES)}")
+                raise ValueError(f"--plot is {self.plot}; expected a name that ends with {PICTURES_OR}")
             require_matplotlib()
         for option, path in (("--plot", self.plot), ("--out", out)):
             if path is not None:

@@ -90,7 +90,7 @@ def page(
     links: Sequence[tuple[str, str]] = (),
     draw: Callable[[Picture], str] = drawn,
 ) -> str:
-    """Write a page with links to files beside it: all text is escaped, and the page may load and run nothing."""
+    """Write a page with links to files next to it: all text is escaped, and the page may load and run nothing."""
     from jinja2 import Environment, PackageLoader
 
     shown = [block for section in sections for block in flat(section.blocks)]

@@ -220,7 +220,7 @@ class Run(ABC):
     def resume(self, folder: Path | None) -> None:
         """Take over what a run that was killed has written, if there is any.
 
-        A checkpoint of another version of the library is set aside, with a warning, and the run begins anew.
+        A checkpoint of another version of the library is set aside, with a warning, and the run starts again.
         """
         path = None if folder is None else folder / CHECKPOINT
         state = None if path is None else read_state(path)
@@ -371,7 +371,7 @@ def read_state(path: Path) -> dict[str, Any] | None:
     try:
         state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds, by what is damaged
-        raise ValueError(f"{path} cannot be read as a checkpoint ({error}); remove it to begin anew") from error
+        raise ValueError(f"{path} cannot be read as a checkpoint ({error}); remove it to start again") from error
     return state
 
 
@@ -430,4 +430,4 @@ def _set_aside(path: Path, version: str) -> str:
     folder.mkdir(exist_ok=True)
     moved = folder / f"{path.stem}-{version.replace('/', '_')}{path.suffix}"
     path.replace(moved)
-    return f"{path.name} of another version ({version}) was set aside in {moved}; the run begins anew"
+    return f"{path.name} of another version ({version}) was set aside in {moved}; the run starts again"

@@ -27,7 +27,7 @@ Roles = Mapping[str, str]  # the column of each role, such as {"text": "tweet", 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TextTable:
-    """The columns of a table that have a role, a string a cell.
+    """The columns of a table that have a role, one string per cell.
 
     Examples:
         >>> table = TextTable("moods.csv", {"text": ["so", "no", "oh"]}, lambda row: f"line {row + 2}")
@@ -133,7 +133,7 @@ class Classes(NamedTuple):
             if not counts.all():
                 raise ValueError(
                     f"{table.name}: {split} has no row with {self.described(int(counts.argmin()))}, an empty class; "
-                    f"expected some of every class in {' and '.join(rows)}. Add rows, drop the class, or split anew "
+                    f"expected some of every class in {' and '.join(rows)}. Add rows, drop the class, or split again "
                     f"without a split column"
                 )
 

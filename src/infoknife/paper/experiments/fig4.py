@@ -78,7 +78,7 @@ def run(arguments: Arguments, context: RunContext) -> Outcome:
 
 
 def check(arguments: Arguments, data: Path | None) -> None:
-    """Raise where the texts of a trial cannot be used; a corpus is looked at once."""
+    """Raise where the texts of a trial cannot be used; each corpus is checked once."""
     _check(fair_text.FairTextSettings.of({name: arguments[name] for name in CORPUS if name in arguments}), data)
 
 

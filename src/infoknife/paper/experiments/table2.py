@@ -71,7 +71,7 @@ def run(arguments: Arguments, context: RunContext) -> Outcome:
 
 
 def check(arguments: Arguments, data: Path | None) -> None:
-    """Raise where pairs or encoder of a trial cannot be used; each is looked at once."""
+    """Raise where pairs or encoder of a trial cannot be used; each is checked once."""
     settings = ib_text.BottleneckSettings.of({name: arguments[name] for name in PAIRS if name in arguments})
     _check_pairs(settings, data)
     _check_encoder(str(arguments.get("encoder", settings.encoder)))

@@ -24,7 +24,7 @@ from infoknife.paper.applications.pretrained import library
 from infoknife.paper.applications.settings import digest
 
 BLOCK = 2048  # images that are floats at once
-TILE, COLUMNS = 32, 100  # pixels a side of an image on a sprite sheet, and images in a row of it
+TILE, COLUMNS = 32, 100  # pixels per side of an image on a sprite sheet, and images in a row of it
 TEST, SEED = 5, 0  # of digits inside packages one row in so many is for testing; seed of all rows that are held out
 
 DIGITS = tuple("0123456789")
@@ -141,7 +141,7 @@ def read_images(path: Path) -> Arrays:
     """Read and check the images and labels of one domain: an NPZ file with four arrays, labels of any whole type.
 
     Images of 32 x 32 pixels may be packed instead, as ``webp_train`` and ``webp_test``: the bytes of a lossless WebP
-    sprite sheet with 100 images a row.
+    sprite sheet with 100 images per row.
 
     Examples:
         >>> import tempfile
@@ -286,7 +286,7 @@ def _domain(name: str, arrays: Arrays, classes: tuple[str, ...], size: int, vali
 
 
 def _resized(images: NDArray[np.uint8], size: int) -> Tensor:
-    """Scale images (N, H, W) or (N, H, W, 3) to uint8 (N, 3, size, size), grey ones without a copy a channel."""
+    """Scale images (N, H, W) or (N, H, W, 3) to uint8 (N, 3, size, size), grey ones without a copy per channel."""
     channels = 1 if images.ndim == 3 else 3
     x = torch.empty(len(images), channels, size, size, dtype=torch.uint8)
     for start in range(0, len(images), BLOCK):
@@ -304,7 +304,7 @@ def _resized(images: NDArray[np.uint8], size: int) -> Tensor:
 def _split(file: Any, path: Path, split: str) -> Arrays:
     y, what = _member(file, path, f"y_{split}"), f"{path}: y_{split}"
     if y.dtype.kind not in "iu" or y.ndim != 1 or len(y) == 0:
-        raise ValueError(f"{what} has dtype {y.dtype} and shape {y.shape}; expected whole numbers (N,), one an image")
+        raise ValueError(f"{what} has dtype {y.dtype} and shape {y.shape}; expected whole numbers (N,), one per image")
     if y.min() < 0:
         raise ValueError(f"{what} has the label {y.min()}; expected none below 0. Drop or renumber such rows")
     if f"webp_{split}" in file and f"x_{split}" not in file:
@@ -312,7 +312,7 @@ def _split(file: Any, path: Path, split: str) -> Arrays:
     else:
         x = _images(_member(file, path, f"x_{split}"), f"{path}: x_{split}")
     if len(x) != len(y):
-        raise ValueError(f"{path}: x_{split} has {len(x)} images and y_{split} {len(y)} labels; expected one an image")
+        raise ValueError(f"{path}: x_{split} has {len(x)} images and y_{split} {len(y)} labels; expected one per image")
     return {f"x_{split}": x, f"y_{split}": y.astype(np.int64)}
 
 
@@ -354,7 +354,7 @@ def _unpack_sprites(blob: NDArray[Any], n: int, what: str) -> NDArray[np.uint8]:
         if width != COLUMNS * TILE or height % TILE or (room := COLUMNS * (height // TILE)) < n:
             raise ValueError(
                 f"{what} has {width} x {height} pixels; expected a width of {COLUMNS * TILE}, {COLUMNS} images of "
-                f"{TILE} pixels, a height that is a multiple of {TILE}, and room for {n} images, one a label"
+                f"{TILE} pixels, a height that is a multiple of {TILE}, and room for {n} images, one per label"
             )
         sheet = np.asarray(image.convert("RGB"))
     except pillow.DecompressionBombError as error:  # WebP ends at 16,383 pixels: no right sheet is beyond the default

@@ -52,7 +52,7 @@ def adapt(
     """Train on labelled images of the source and unlabelled ones of the target (eq:domaine); see ``Run.run``.
 
     Labels of the target's validation images choose the model, as in the paper; its training labels are never read, and
-    its test images are looked at once, when all is over. The model is left in ``model.pt`` of the folder.
+    its test images are used once, at the very end. The model is left in ``model.pt`` of the folder.
     """
     if source.classes != target.classes:
         raise ValueError(f"source has classes {source.classes}, target {target.classes}; expected the same ones")

@@ -235,7 +235,7 @@ def encode(model: TextClassifier, rows: Any, seed: int = 0) -> Tensor:
 
 
 def erase_private_attribute(model: TextClassifier, rows: Any, y: Tensor, s: Tensor) -> None:
-    """Fit LEACE to the frozen features of training rows, and the head anew to what it leaves of them."""
+    """Fit LEACE to the frozen features of training rows, and retrain the head on what it leaves of them."""
     assert model.erasure is not None
     model.erasure.reset()
     z = model.erasure.fit(encode(model, rows), s)(encode(model, rows))

@@ -31,7 +31,7 @@ class FairTextSettings(RunSettings):
     r"""What ``RunSettings`` has and, for a table of your own, ``CorpusColumns``; and what stands here.
 
     The method is ``"none"``, or an estimator's name for ``mi``; ``"adv"`` is the adversary, ``"leace"`` erases what is
-    linear from the trained features and fits the head anew. ``RULES`` are those that ``select`` names.
+    linear from the trained features and retrains the head. ``RULES`` are those that ``select`` names.
 
     Examples:
         >>> FairTextSettings.preset("paper", "knife", corpus="dial-sentiment").steps

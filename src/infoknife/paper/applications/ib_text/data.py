@@ -112,7 +112,7 @@ class PairData:
         least = 2 * len(self.labels or ("all",))
         if not least <= size <= rows:
             raise ValueError(
-                f"{name} is {size}; expected at least {least}, two a class, and at most {rows}, the rows of "
+                f"{name} is {size}; expected at least {least}, two per class, and at most {rows}, the rows of "
                 f"{self.name}'s train"
             )
         groups = torch.zeros(rows, dtype=torch.int64) if self.labels is None else self.train.y
@@ -136,7 +136,7 @@ class PairColumns:
 
     label: str  # the column Y to learn
     first: str = "sentence1"  # the column of texts
-    second: str | None = "sentence2"  # the column of texts that go with them, or None where there is one text a row
+    second: str | None = "sentence2"  # the column of texts that go with them, or None where there is one text per row
     split: str = "split"  # the column that says train, validation or test. A table may be without it
     regression: bool = False  # whether Y is a value, not a class
 

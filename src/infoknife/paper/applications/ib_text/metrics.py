@@ -152,7 +152,7 @@ def _relevance(outputs: Tensor, y: Tensor, model: Bottleneck) -> float:
 
 
 def draw_plane(curves: Mapping[str, Sequence[float]], path: Path) -> None:
-    """Draw I(Z; Y) over I(Z; X), a point an epoch, as PNG, if there is such a curve, and matplotlib."""
+    """Draw I(Z; Y) over I(Z; X), a point per epoch, as PNG, if there is such a curve, and matplotlib."""
     x, y, epochs = (curves.get(name, ()) for name in ("information", "relevance", "epoch"))
     try:
         library("matplotlib.figure", "plot")

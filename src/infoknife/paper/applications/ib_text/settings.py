@@ -62,7 +62,7 @@ class BottleneckSettings(RunSettings):
     selection_size: Count | None = None
     encoder: str = "minilm"  # "minilm", the package's; or a name on the hub, or a folder
     layers: Count | None = None  # upper layers of the encoder that learn; all, and the embeddings, if None
-    # what of the encoder's states are the features: their "mean", the "first", or what tells apart a "pair"
+    # what of the encoder's states are the features: their "mean", the "first", or what distinguishes a "pair"
     # of texts, see BottleneckConfig; the mean where there is one text
     pooling: str = "first"
     dropout: Share = 0.0  # of the encoder
