@@ -279,7 +279,7 @@ def test_a_library_is_missing(
 
 
 def test_a_scheduler_is_for_dask(store: Store) -> None:
-    with pytest.raises(ValueError, match="scheduler is 'tcp://a:1'.*expected dask"):
+    with pytest.raises(ValueError, match=r"scheduler is 'tcp://a:1'.*expected dask"):
         list(run(tiny().trials("quick"), store, scheduler="tcp://a:1"))
 
 
