@@ -13,11 +13,10 @@ from infoknife.cli.training import RunOptions, with_run_options
 METRICS = {"f1": "F1", "accuracy": "accuracy", "pearson": "Pearson correlation", "spearman": "Spearman correlation"}
 METRICS |= {"calibration_error": "calibration error"}
 
+column = partial(typer.Option, metavar="COLUMN")
 Hub = Annotated[str | None, typer.Option(help="A repository of Hugging Face, instead of --data.")]
 Table = Annotated[Path | None, typer.Option(help="Your table, or a folder with it: CSV, TSV or parquet.")]
-Split = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Says train, validation or test; split if there is one.")
-]
+Split = Annotated[str | None, column(help="Says train, validation or test; split if there is one.")]
 Steps = Annotated[int | None, typer.Option(min=1, help="Steps of training, instead of the preset's.")]
 
 train = typer.Typer(
@@ -72,13 +71,13 @@ def fair_text(
     corpus: Annotated[
         str | None, typer.Option(help="A corpus whose columns are known: dial-sentiment, dial-mention, pan16-mention.")
     ] = None,
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="What is to be learned: classes.")] = None,
-    private: Annotated[str | None, typer.Option(metavar="COLUMN", help="What is to be hidden: classes.")] = None,
+    label: Annotated[str | None, column(help="What is to be learned: classes.")] = None,
+    private: Annotated[str | None, column(help="What is to be hidden: classes.")] = None,
     method: Annotated[str, typer.Option(help="none, knife, club, infonce, nwj, doe, mine, adv, or leace.")] = "knife",
     at_most: Annotated[
         float | None, typer.Option(metavar="NATS", help="What the features may tell, instead of a weight.")
     ] = None,
-    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="The texts; text if not given.")] = None,
+    text: Annotated[str | None, column(help="The texts; text if not given.")] = None,
     split: Split = None,
     strip: Annotated[
         list[str] | None, typer.Option(metavar="TOKEN", help="A token to take out of all texts; may be repeated.")
@@ -131,11 +130,9 @@ def ib_text(
     data: Table = None,
     hub: Hub = None,
     method: Annotated[str, typer.Option(help="plain, none, vub, knife, club, infonce, mine, nwj or doe.")] = "knife",
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Your table: what is to be learned.")] = None,
-    first: Annotated[str | None, typer.Option(metavar="COLUMN", help="The texts; sentence1 if not given.")] = None,
-    second: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The texts that go with them; sentence2 if not given.")
-    ] = None,
+    label: Annotated[str | None, column(help="Your table: what is to be learned.")] = None,
+    first: Annotated[str | None, column(help="The texts; sentence1 if not given.")] = None,
+    second: Annotated[str | None, column(help="The texts that go with them; sentence2 if not given.")] = None,
     no_second: Annotated[bool, typer.Option("--no-second", help="There is one text per row.")] = False,
     split: Split = None,
     regression: Annotated[bool, typer.Option("--regression", help="The label is a number, not a class.")] = False,
