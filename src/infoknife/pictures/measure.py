@@ -120,7 +120,7 @@ def save(figure: Figure, path: Path) -> None:
 def _panels(estimate: Estimate, columns: Sequence[Column]) -> list[Callable[[Axes], None]]:
     """What there is to see above the columns: two that were measured, or the sides of a pair, are drawn together."""
     x, y = ([column for column in columns if column.argument == side] for side in ("x", "y"))
-    panels = [partial(_pointwise, estimate=estimate, is_information=bool(y))]
+    panels: list[Callable[[Axes], None]] = [partial(_pointwise, estimate=estimate, is_information=bool(y))]
     if len(x) == len(y) == 1 or (len(x) == 2 and not y):
         panels.append(partial(_together, estimate=estimate, pair=(*x, *y)))
     return [*panels, partial(_candidates, estimate=estimate)] if _scored(estimate) else panels
