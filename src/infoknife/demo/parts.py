@@ -96,12 +96,7 @@ def ksg(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 
 def trained(budget: Budget, seed: int, say: Say) -> Codes:
     """Train codes of handwritten digits that keep whether a digit is five or more, and audit whether it is odd."""
-    from sklearn.datasets import load_digits
-    from sklearn.decomposition import PCA
-
-    pixels, labels = load_digits(return_X_y=True)
-    digits = torch.from_numpy(labels)
-    x = torch.from_numpy(PCA(32, random_state=0).fit_transform(pixels / 16)).float()
+    x, digits = _digits()
     s, y = digits % 2, (digits >= 5).long()
     found = []
     for words, hide in (("a plain code", False), ("a code that hides a class", True)):
@@ -110,6 +105,15 @@ def trained(budget: Budget, seed: int, say: Say) -> Codes:
         say(f"attacking {words}")
         found.append(audit(z, s[TRAINING:], y[TRAINING:], folds=3, seed=seed, names=("odd or even", "five or more")))
     return Codes(*found)
+
+
+def _digits() -> tuple[Tensor, Tensor]:
+    """The 32 first principal axes of scikit-learn's digits, and the digits."""
+    from sklearn.datasets import load_digits
+    from sklearn.decomposition import PCA
+
+    pixels, digits = load_digits(return_X_y=True)
+    return torch.from_numpy(PCA(32, random_state=0).fit_transform(pixels / 16)).float(), torch.from_numpy(digits)
 
 
 def _code(x: Tensor, s: Tensor, y: Tensor, steps: int, seed: int, *, hide: bool) -> Tensor:
