@@ -86,7 +86,9 @@ def _check_pairs(settings: Any, data: Path | None) -> None:
         raise ModuleNotFoundError(f"{error}; or give another file or folder (--data PATH)") from None
 
 
-_check_encoder = lru_cache(pretrained.tokenizer_of)
+@lru_cache
+def _check_encoder(name: str) -> None:
+    pretrained.tokenizer_of(name)
 
 
 def _paper() -> Iterator[Arguments]:
