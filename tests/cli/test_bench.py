@@ -7,7 +7,7 @@ from typer.testing import Result
 
 from infoknife.paper.engine import read_records
 from infoknife.paper.experiments import bench
-from tests.cli.conftest import complains, invoke
+from tests.cli.conftest import invoke
 
 FEW = ("--tasks", "moons,gaussian-1x1,classes-2-1d", "--methods", "knife,doe,parzen", "--n", "60,120")
 
@@ -80,15 +80,3 @@ def test_failures_are_told_and_run_again_when_asked(tmp_path: Path, monkeypatch:
     assert lines(result, "moons") == [["moons", "–", "–", "–"]]
     assert "1 of 1 trials on record" in (again := quick(tmp_path, *chosen, "--retry")).stdout
     assert "0 failed" in again.stdout
-
-
-def test_the_report_takes_the_folder(done: tuple[Result, Path]) -> None:
-    pytest.importorskip("matplotlib")
-    assert invoke("report", done[1]).exit_code == 0
-    assert "gaussian-1x1" in (done[1] / "report" / "tables.md").read_text(encoding="utf-8")
-
-
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    result = quick(tmp_path / "file", *FEW)
-    assert complains(result, f"infoknife bench: cannot write to {tmp_path / 'file'}")

@@ -54,10 +54,10 @@ def test_one_page_and_one_picture(done: tuple[Result, Path]) -> None:
 
 
 def no_permission(patch: pytest.MonkeyPatch, folder: Path) -> Path:
-    def denied(dir: Path) -> None:
+    def denied(dir: Path, prefix: str) -> None:
         raise PermissionError(13, "Permission denied")
 
-    patch.setattr("tempfile.TemporaryFile", denied)
+    patch.setattr("tempfile.NamedTemporaryFile", denied)
     return folder
 
 

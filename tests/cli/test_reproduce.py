@@ -55,13 +55,6 @@ def test_trials_are_counted_and_failures_shown_and_run_again_when_asked(
     assert f"3 of 3 trials on record in {tmp_path}, 0 failed" in result.stdout
 
 
-def test_methods_and_seeds_are_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, tiny(seeds=6, methods=("knife", "doe")))
-    assert "4 of 4 trials" in tiny_run(tmp_path, "--methods", "doe", "--seeds", "0,2-4").stdout
-    found = [(record["arguments"]["method"], record["arguments"]["seed"]) for record in read_records(tmp_path)]
-    assert sorted(found) == [("doe", 0), ("doe", 2), ("doe", 3), ("doe", 4)]
-
-
 def test_our_numbers_are_printed_beside_the_papers(tmp_path: Path) -> None:
     result = run(*CHOSEN, "--seeds", "0", "--jobs", 1, "--out", tmp_path)
     (row,) = [line for line in result.stdout.splitlines() if "0.8388 ± 1.0045" in line]
@@ -212,13 +205,3 @@ def test_missing_libraries_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "infoknife[experiments]" in result.stderr.splitlines()[-1]
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert complains(run(*CHOSEN, "--out", tmp_path / "out"), "pandas", "infoknife[experiments]")
-
-
-def test_a_scheduler_that_does_not_answer_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("distributed")
-    install(monkeypatch, tiny(never))
-    monkeypatch.setattr("infoknife.paper.engine.runner.TIMEOUT", 1)
-    for backend, message in (("dask", "no Dask scheduler answers at tcp://127.0.0.1:9"), ("joblib", "expected dask")):
-        result = tiny_run(tmp_path, "--backend", backend, "--scheduler", "tcp://127.0.0.1:9")
-        assert result.exit_code == 2
-        assert message in result.stderr.splitlines()[-1]

@@ -42,11 +42,6 @@ def test_zero_jobs_are_all_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert seen == [7, 3]
 
 
-@pytest.mark.parametrize(("text", "expected"), [("3", [3]), ("0,2", [0, 2]), ("1-3, 5", [1, 2, 3, 5]), (None, None)])
-def test_numbers(text: str | None, expected: list[int] | None) -> None:
-    assert module.parse_integers("seeds", text) == expected
-
-
 @pytest.mark.parametrize("text", ["", "a", "3-1", "0-1-5", "1,,2", "-1", "1.5", "0-99999999999", "0-" + "9" * 5000])
 def test_numbers_that_are_none(text: str) -> None:
     with pytest.raises(ValueError, match="seeds is"):

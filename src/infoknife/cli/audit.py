@@ -24,27 +24,25 @@ def audit(
         str, typer.Option("--private", metavar="COLUMN", help="The private attribute: classes, or a quantity.")
     ],
     label: Annotated[
-        str | None, options.column_option("--label", "What the features are meant to tell: classes or a quantity.")
+        str | None, options.column("--label", help="What the features are meant to tell: classes or a quantity.")
     ] = None,
     features: Annotated[
-        str | None, options.column_option("--features", "The features.", "z, or all other columns but identifiers")
+        str | None,
+        options.column("--features", help="The features.", show_default="z, or all other columns but identifiers"),
     ] = None,
     discrete: options.Discrete = None,
     continuous: options.Continuous = None,
     sep: options.Sep = None,
     decimal: options.Decimal = None,
     encoding: options.Encoding = None,
-    missing: Annotated[
-        options.Missing,
-        options.measuring_option("--missing", "Cells without a value: refuse, drop rows, or a class of their own."),
-    ] = "error",
-    folds: Annotated[int, options.measuring_option("--folds", "Outer folds.", min=3, metavar="N")] = 5,
+    missing: options.MissingOption = "error",
+    folds: Annotated[int, options.measuring("--folds", help="Outer folds.", min=3, metavar="N")] = 5,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     out: Annotated[
         Path | None,
-        options.output_option(
-            "--out", "The page.", metavar="FILE.html", show_default="FILE-audit.html, if that is new"
+        options.file_option(
+            "--out", metavar="FILE.html", help="The page.", show_default="FILE-audit.html, if that is new"
         ),
     ] = None,
 ) -> None:
@@ -70,8 +68,7 @@ def audit(
     table = open_table(file, options.MeasuringOptions(sep=sep, decimal=decimal, encoding=encoding))
     arguments, identifiers = _arguments(table, private, label, features, discrete, continuous)
     with bar() as watch:
-        how: dict[str, Any] = {"missing": missing, "folds": folds, "seed": seed, "progress": watch}
-        found = leakage.audit(**arguments, **how)
+        found = leakage.audit(**arguments, missing=missing, folds=folds, seed=seed, progress=watch)
     hint = (TO_INCLUDE,) if identifiers else ()
     found = replace(found, left_out=identifiers | dict(found.left_out), notes=(*found.notes, *hint))
     if as_json:
@@ -122,18 +119,18 @@ def _arguments(
         raise ValueError(
             f"--continuous names {others[0]}; expected the private attribute alone: other numbers are numbers"
         )
-    taken = [name for name in names if name not in targets]
-    found = read(file, [*targets, *taken])
-    why = {name: find_identifier(name, found[name].data[~found[name].missing]) for name in taken if text is None}
-    identifiers = {name: f"looks like an identifier: {how}" for name, how in why.items() if how}
-    taken = [name for name in taken if name not in identifiers]
+    found = read(file, [*targets, *names])
+    identifiers = {}
+    for name in (name for name in names if text is None and name not in targets):
+        if how := find_identifier(name, found[name].data[~found[name].missing]):
+            identifiers[name] = f"looks like an identifier: {how}"
+    taken = [name for name in names if name not in (*targets, *identifiers)]
     if not taken:
         more = [f"; {name} {how}. Name it in --features to audit it" for name, how in identifiers.items()][:1]
-        raise ValueError(f"{file.path} has no features beside the private attribute; expected some{''.join(more)}")
-    features_of = {name: _as_labels(found[name]) if kinds.get(name) else found[name] for name in taken}
-    labels = [_as_labels(found[name]) if kinds.get(name) else found[name] for name in targets[1:]]
-    label_argument: dict[str, Any] = {"y": labels[0]} if labels else {}
-    return {"z": features_of, "s": found[targets[0]], "discrete": kinds.get(targets[0]), **label_argument}, identifiers
+        raise ValueError(f"{file.path} has no features besides the private attribute; expected some{''.join(more)}")
+    columns = {name: _as_labels(found[name]) if kinds.get(name) else found[name] for name in (*taken, *targets[1:])}
+    given = {"z": {name: columns[name] for name in taken}, "s": found[targets[0]], "discrete": kinds.get(targets[0])}
+    return given | ({} if label is None else {"y": columns[targets[1]]}), identifiers
 
 
 def _as_labels(column: "RawColumn") -> "RawColumn":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from infoknife.cli.tasks import matching
-from infoknife.cli.terminal import require_pandas
+from infoknife.cli.terminal import require
 from infoknife.cli.trials import Backend, Jobs, Retry, Scheduler, parse_integers, parse_list, print_tables, run_all
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def bench(
     """
     if context.invoked_subcommand is not None:
         return
-    require_pandas()
+    require("pandas", "records", "experiments")
     from infoknife.paper.engine import Store
 
     trials = _selected(preset, tasks, methods, n, seeds)

@@ -2,17 +2,16 @@
 
 from typing import Annotated
 
-from infoknife.cli.options import EffortOption, File, MeasuringOptions, column_option, no_warnings, with_options
-from infoknife.cli.terminal import bar
+from infoknife.cli.options import EFFORT, Effort, File, MeasuringOptions, column, measuring, with_options
 
-COLUMNS = column_option("--columns", "Those to measure together.", "all that are not given, and no groups")
+OTHERS = "all that are not given, and no groups"
 
 
 @with_options(MeasuringOptions, "options")
 def entropy(
     file: File,
-    columns: Annotated[str | None, COLUMNS] = None,
-    effort: EffortOption = "standard",
+    columns: Annotated[str | None, column("--columns", help="Those to measure together.", show_default=OTHERS)] = None,
+    effort: Annotated[Effort, measuring("--effort", help=EFFORT)] = "standard",
     *,
     options: MeasuringOptions,
 ) -> None:
@@ -26,7 +25,7 @@ def entropy(
     """
     options.check(file)
     from infoknife import measure
-    from infoknife.cli.measuring import arguments, columns_of, one_column, open_table, print_answer
+    from infoknife.cli.measuring import arguments, columns_of, measuring_bar, one_column, open_table, print_answer
 
     table = open_table(file, options)
     known = columns_of(table, "--given", options.given) if options.given is not None else ()
@@ -37,6 +36,6 @@ def entropy(
         raise ValueError("--given names all columns; expected some that are left to measure")
     measured = arguments(table, {"x": wanted} | ({"given": known} if known else {}), options)
     settings = options.settings(effort)
-    with bar() as watch, no_warnings():
+    with measuring_bar() as watch:
         estimate = measure.entropy(**measured, **settings, stderr=options.stderr, progress=watch)
     print_answer(file, measured, settings, estimate, options)

@@ -4,7 +4,9 @@ import csv
 import io
 import math
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from infoknife.cli.options import MeasuringOptions
-from infoknife.cli.terminal import bar, note, print_json
+from infoknife.cli.terminal import Watch, bar, note, print_json
 
 if TYPE_CHECKING:
     from infoknife.files import File
@@ -46,7 +48,10 @@ def columns_of(file: "File", option: str, text: str) -> tuple[str, ...]:
     try:
         return file.find(text)
     except ValueError:
-        parts = _parts(text)
+        try:
+            parts = next(csv.reader([text], skipinitialspace=True), []) or [""]
+        except csv.Error:  # a line break, a quote that is left open
+            parts = [text]
     try:
         found = [name for part in parts for name in file.find(part.strip())]
     except ValueError as error:
@@ -54,13 +59,6 @@ def columns_of(file: "File", option: str, text: str) -> tuple[str, ...]:
     if twice := sorted({name for name in found if found.count(name) > 1}):
         raise ValueError(f"{option} names {', '.join(map(repr, twice))} more than once")
     return tuple(found)
-
-
-def _parts(text: str) -> list[str]:
-    try:
-        return next(csv.reader([text], skipinitialspace=True), []) or [""]
-    except csv.Error:  # a line break, a quote that is left open
-        return [text]
 
 
 def one_column(file: "File", option: str, text: str) -> str:
@@ -93,12 +91,22 @@ def read(file: "File", names: Iterable[str]) -> dict[str, Any]:
 def arguments(file: "File", sides: Mapping[str, Sequence[str]], options: MeasuringOptions) -> dict[str, Any]:
     """Return the arguments of a measuring function that come from a file, by the names of the columns of each side."""
     kinds = declared_kinds(file, options.discrete, options.continuous)
-    apart = None if options.groups is None else one_column(file, "--groups", options.groups)
-    found = read(file, [*(name for names in sides.values() for name in names), *([apart] if apart else [])])
+    apart = [] if options.groups is None else [one_column(file, "--groups", options.groups)]
+    used = [name for names in sides.values() for name in names]
+    found = read(file, [*used, *apart])
     wanted: dict[str, Any] = {side: {name: found[name] for name in names} for side, names in sides.items()}
-    used = {name for names in sides.values() for name in names}
     wanted["discrete"] = {name: kind for name, kind in kinds.items() if name in used}
-    return wanted | ({"groups": found[apart]} if apart else {})
+    return wanted | ({"groups": found[apart[0]]} if apart else {})
+
+
+@contextmanager
+def measuring_bar() -> Iterator[Watch]:
+    """Show a bar while something is measured; warnings of measurements are left out, as the answer has them all."""
+    from infoknife.measure import MeasurementWarning
+
+    with bar() as watch, warnings.catch_warnings():
+        warnings.simplefilter("ignore", MeasurementWarning)
+        yield watch
 
 
 def formula(estimate: "Estimate") -> str:
@@ -128,13 +136,13 @@ def print_answer(
 ) -> None:
     """Print an answer on stdout with notes on stderr, draw it if asked to, and stop with 1 if there is none.
 
-    ``measured`` and ``settings`` are the arguments of the measuring function, and ``test`` may stand beside its answer.
+    ``measured`` and ``settings`` are the arguments of the measuring function, and ``test`` may go with its answer.
     """
     from infoknife.files import printable
 
     title = f"{formula(estimate)} of {printable(file.name)}"
     if options.as_json:
-        _print_json(file, measured, settings, estimate, test, pointwise=options.pointwise)
+        print_json({"file": str(file)} | _content(measured, settings, estimate, test, options.pointwise))
     else:
         _print_table(title, estimate, test)
     note_kinds(estimate.diagnostics.columns)
@@ -162,50 +170,44 @@ def _print_table(title: str, estimate: "Estimate", test: "PermutationTest | None
     shown = estimate.__rich__()
     shown.title, shown.title_justify = Text(title), "left"
     if test is not None:
-        p = f"p = {test.p_value:.2g} by {len(test.null):,} permutations"
-        shown.add_row(Text("independence"), Text(p))
+        shown.add_row(Text("independence"), Text(f"p = {test.p_value:.2g} by {len(test.null):,} permutations"))
     Console().print(shown)
 
 
-def _print_json(
-    file: Path,
+def _content(
     measured: Mapping[str, Any],
     settings: Mapping[str, Any],
     estimate: "Estimate",
     test: "PermutationTest | None",
-    *,
     pointwise: bool,
-) -> None:
+) -> dict[str, Any]:
+    """What the answer is as JSON."""
     kinds = estimate.diagnostics.columns
     content = {
-        "file": str(file),
         "columns": {side: [*measured[side]] for side in ("x", "y", "given") if side in measured},
         "discrete": list(dict.fromkeys(column.name for column in kinds if column.kind == "discrete")),
-        "effort": settings["effort"],
-        "seed": settings["seed"],
+        **{name: settings[name] for name in ("effort", "seed")},
+        **estimate.as_dict(pointwise=pointwise),
     }
-    content |= estimate.as_dict(pointwise=pointwise)
     if pointwise:
         content["pointwise_rows"] = _table(measured, settings).kept.tolist()
     if test is not None:
         numbers = {"p_value": test.p_value, "statistic": test.statistic, "permutations": len(test.null)}
         content["permutation_test"] = numbers
-    print_json(content)
+    return content
 
 
 def note_kinds(columns: "Iterable[ColumnKind]") -> None:
     """Say on stderr what columns were taken as that could be something else, and how to decide that."""
-    found: dict[tuple[str, str], list[str]] = {}
+    found: dict[tuple[str, str], dict[str, None]] = {}  # names in order
     for column in columns:
-        names = found.setdefault((column.kind, column.either), [])
-        if column.name not in names:
-            names.append(column.name)
+        if column.either:
+            found.setdefault((column.kind, column.either), {})[column.name] = None
     for (kind, either), names in found.items():
-        if either:
-            one, many, option = ALTERNATIVES[either]
-            several = f"{', '.join(names[:-1])} and {names[-1]}"
-            are, if_so = (f"{names[0]} is", f"it {one}") if len(names) == 1 else (f"{several} are", f"they {many}")
-            note(f"{are} taken as {kind}. If {if_so}, say {option} {_as_option(names)}")
+        one, many, option = ALTERNATIVES[either]
+        *first, last = names
+        are, if_so = (f"{', '.join(first)} and {last} are", f"they {many}") if first else (f"{last} is", f"it {one}")
+        note(f"{are} taken as {kind}. If {if_so}, say {option} {_as_option([*names])}")
 
 
 def _as_option(names: Sequence[str]) -> str:

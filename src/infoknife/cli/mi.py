@@ -14,10 +14,10 @@ from infoknife.cli.options import (
     Effort,
     File,
     MeasuringOptions,
-    column_option,
-    measuring_option,
-    no_warnings,
-    output_option,
+    column,
+    file_option,
+    measuring,
+    number,
     with_options,
 )
 from infoknife.cli.terminal import bar, note, print_json
@@ -30,41 +30,37 @@ FEW_PAIRS = 6  # so few are quicker than the start of other processes
 MANY_PAIRS = 1000  # so many are screened first
 MAX_LISTED = 100  # pairs that are printed
 REDRAW = 60  # seconds between two pictures of what was found so far
-NUMBER = {"metavar": "N", "show_default": False}
-TEST = "Test independence too, by so many permutations of the rows of y."
 SCREEN = "With --all: leave out pairs that bins and ranks show to be independent at this level; 1: none."
 
 
 @with_options(MeasuringOptions, "options")
 def mi(
     file: File,
-    x: Annotated[str | None, column_option("--x", "One side.")] = None,
-    y: Annotated[str | None, column_option("--y", "The other side.")] = None,
-    columns: Annotated[str | None, column_option("--columns", "With --all: those to pair.", "all of them")] = None,
+    x: Annotated[str | None, column("--x", help="One side.")] = None,
+    y: Annotated[str | None, column("--y", help="The other side.")] = None,
+    columns: Annotated[
+        str | None, column("--columns", help="With --all: those to pair.", show_default="all of them")
+    ] = None,
     every_pair: Annotated[
-        bool, measuring_option("--all", "Every pair of columns instead of --x and --y, the strongest first.")
+        bool, measuring("--all", help="Every pair of columns instead of --x and --y, the strongest first.")
     ] = False,
     effort: Annotated[
-        Effort | None, measuring_option("--effort", EFFORT, show_default="standard; with --all quick")
+        Effort | None, measuring("--effort", help=EFFORT, show_default="standard; with --all quick")
     ] = None,
-    permutations: Annotated[int | None, measuring_option("--permutations", TEST, min=1, **NUMBER)] = None,
+    permutations: Annotated[
+        int | None, number("--permutations", min=1, help="Test independence too, by so many permutations of y's rows.")
+    ] = None,
     jobs: Annotated[
-        int, measuring_option("--jobs", "With --all: processes; 0: one on every core.", min=0, metavar="N")
+        int, number("--jobs", min=0, help="With --all: processes; 0: one on every core.", show_default=True)
     ] = 0,
     screen: Annotated[
-        float | None,
-        measuring_option("--screen", SCREEN, min=0.0, max=1.0, show_default="0.05 beyond 1,000 pairs"),
+        float | None, measuring("--screen", min=0.0, max=1.0, help=SCREEN, show_default="0.05 beyond 1,000 pairs")
     ] = None,
     scheduler: Annotated[
         str | None,
-        measuring_option(
-            "--scheduler", "With --all: a Dask scheduler, tcp://host:port.", metavar="ADDRESS", show_default=False
-        ),
+        number("--scheduler", metavar="ADDRESS", help="With --all: a Dask scheduler, tcp://host:port."),
     ] = None,
-    out: Annotated[
-        Path | None,
-        output_option("--out", "With --all: write a CSV with one row per pair.", metavar="FILE", show_default=False),
-    ] = None,
+    out: Annotated[Path | None, file_option("--out", help="With --all: write a CSV with one row per pair.")] = None,
     *,
     options: MeasuringOptions,
 ) -> None:
@@ -77,15 +73,19 @@ def mi(
 
     All pairs: `infoknife mi flowers.csv --all --out pairs.csv --plot heat.png`
     """
-    shown = {"--pointwise": options.pointwise or None, "--stderr": options.stderr}
-    for_sides = {"--x": x, "--y": y, "--given": options.given, **shown}
-    for_pairs = {"--columns": columns, "--out": out, "--jobs": jobs or None}
-    _check_usage(every_pair, for_sides, for_pairs | {"--screen": screen, "--scheduler": scheduler})
+    for_sides = {"--x": x, "--y": y, "--given": options.given, "--pointwise": options.pointwise or None}
+    for_pairs = {"--columns": columns, "--out": out, "--jobs": jobs or None, "--screen": screen}
+    if not every_pair and (x is None or y is None):
+        raise ValueError("expected both --x and --y, or --all for every pair of columns")
+    reason = "does not go with --all; leave one of them out" if every_pair else "is for --all alone"
+    others = for_sides | {"--stderr": options.stderr} if every_pair else for_pairs | {"--scheduler": scheduler}
+    if misplaced := [option for option, value in others.items() if value is not None]:
+        raise ValueError(f"{misplaced[0]} {reason}")
     if permutations is not None and options.given is not None:
         raise ValueError("--permutations tests independence without a condition; leave out --given")
     options.check(file, out)
     from infoknife import measure
-    from infoknife.cli.measuring import arguments, columns_of, open_table, print_answer
+    from infoknife.cli.measuring import arguments, columns_of, measuring_bar, open_table, print_answer
 
     settings = options.settings(effort or ("quick" if every_pair else "standard"))
     table = open_table(file, options)
@@ -98,23 +98,13 @@ def mi(
     sides = {side: columns_of(table, f"--{side}", text) for side, text in texts.items() if text is not None}
     measured = arguments(table, sides, options)
     test = None
-    with bar() as watch, no_warnings():
+    with measuring_bar() as watch:
         estimate = measure.mutual_information(**measured, **settings, stderr=options.stderr, progress=watch)
         if permutations is not None:
             watch(1.0, f"{permutations} permutations")
             how = {name: settings[name] for name in ("method", "seed", "missing", "blocks")}
             test = measure.permutation_test(**measured, **how, permutations=permutations)
     print_answer(file, measured, settings, estimate, options, test)
-
-
-def _check_usage(every_pair: bool, for_sides: Mapping[str, Any], for_pairs: Mapping[str, Any]) -> None:
-    """Stop where options do not go together."""
-    if not every_pair and (for_sides["--x"] is None or for_sides["--y"] is None):
-        raise ValueError("expected both --x and --y, or --all for every pair of columns")
-    reason = "does not go with --all; leave one of them out" if every_pair else "is for --all alone"
-    for option, value in (for_sides if every_pair else for_pairs).items():
-        if value is not None:
-            raise ValueError(f"{option} {reason}")
 
 
 def _all_pairs(
@@ -134,20 +124,16 @@ def _all_pairs(
     from infoknife.measure import pairs as room
 
     kinds = declared_kinds(file, options.discrete, options.continuous)
-    apart = one_column(file, "--groups", options.groups) if options.groups is not None else None
-    names = (
-        tuple(name for name in file.names if name != apart)
-        if columns is None
-        else columns_of(file, "--columns", columns)
-    )
+    apart = [] if options.groups is None else [one_column(file, "--groups", options.groups)]
+    rest = tuple(name for name in file.names if name not in apart)
+    names = rest if columns is None else columns_of(file, "--columns", columns)
     if len(names) < 2:
         raise ValueError(f"--all has {', '.join(names)} alone; expected two columns or more")
-    found = read(file, [*names, *([apart] if apart else [])])
-    labels = found.pop(apart) if apart else None
+    found = read(file, [*names, *apart])
+    how = settings | ({"groups": found.pop(apart[0])} if apart else {})
     usable, left_out = room.measurable(found, discrete=kinds, missing=settings["missing"])
     for why in left_out.values():
         note(f"left out: {why}")
-    how = settings | ({"groups": labels} if apart else {})
     run = room.identity(usable, how | {"discrete": kinds, "permutations": permutations, "screen": screen})
     total = len(usable) * (len(usable) - 1) // 2
     known = {} if out is None else room.read_pairs(out, run)

@@ -2,10 +2,9 @@
 
 import functools
 import inspect
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -15,68 +14,33 @@ from infoknife.cli.terminal import check_writable, require_matplotlib
 
 PICTURES = (".png", ".svg", ".pdf")
 PICTURES_OR = f"{', '.join(PICTURES[:-1])} or {PICTURES[-1]}"
-EFFORT = "How long to look for the best density."
-
 
 Unit = Literal["nats", "bits"]
 Effort = Literal["quick", "standard", "thorough"]
 Missing = Literal["error", "drop", "category"]
 
-COLUMNS, MEASURING, OUTPUT = "Columns, by name: a,b", "Measuring", "Output"  # the parts of the help
-TEXT = "CSV and TSV"
+# the parts of the help
+column = partial(typer.Option, rich_help_panel="Columns, by name: a,b", metavar="COLUMNS", show_default=False)
+mark = partial(typer.Option, rich_help_panel="CSV and TSV", metavar="MARK", show_default="found")
+measuring = partial(typer.Option, rich_help_panel="Measuring")
+number = partial(measuring, metavar="N", show_default=False)
+output = partial(typer.Option, rich_help_panel="Output")
+file_option = partial(output, metavar="FILE", show_default=False)
 
-
-def column_option(name: str, words: str, default: str | bool = False) -> Any:
-    """An option that names columns."""
-    return typer.Option(name, metavar="COLUMNS", help=words, show_default=default, rich_help_panel=COLUMNS)
-
-
-def measuring_option(name: str, words: str, **more: Any) -> Any:
-    """An option that says how to measure."""
-    return typer.Option(name, help=words, rich_help_panel=MEASURING, **more)
-
-
-def output_option(name: str, words: str, **more: Any) -> Any:
-    """An option that says what becomes of the answer."""
-    return typer.Option(name, help=words, rich_help_panel=OUTPUT, **more)
-
-
-def _text_option(name: str, words: str, metavar: str = "MARK") -> Any:
-    return typer.Option(name, metavar=metavar, help=words, show_default="found", rich_help_panel=TEXT)
-
-
-KINDS = "CSV or TSV (also .gz), Parquet, a folder of it, NPZ or NPY; one row per sample."
-File = Annotated[Path, typer.Argument(metavar="FILE", help=KINDS, show_default=False)]
-Given = Annotated[str | None, column_option("--given", "Those that are known; the answer is conditional on them.")]
-Discrete = Annotated[list[str] | None, column_option("--discrete", "Those whose values are labels.")]
-Continuous = Annotated[list[str] | None, column_option("--continuous", "Those whose values are quantities.")]
+EFFORT = "How long to look for the best density."
+FORMATS = "CSV or TSV (also .gz), Parquet, a folder of it, NPZ or NPY; one row per sample."
 APART = "Rows with the same value are never learned from and measured on at once, such as those of one patient."
-Groups = Annotated[
-    str | None, typer.Option("--groups", metavar="COLUMN", help=APART, show_default=False, rich_help_panel=COLUMNS)
-]
-Sep = Annotated[str | None, _text_option("--sep", "Between cells; or tab.")]
-Decimal = Annotated[str | None, _text_option("--decimal", "What 1,234 means: . or ,")]
-Encoding = Annotated[str | None, _text_option("--encoding", "Such as cp1252.", "NAME")]
-UnitOption = Annotated[Unit, measuring_option("--unit", "The unit of the answer.")]
-EffortOption = Annotated[Effort, measuring_option("--effort", EFFORT)]
-ONE_METHOD = "One kind of density by its name, instead of the best of several."
-Method = Annotated[str, measuring_option("--method", ONE_METHOD, metavar="NAME")]
-MissingOption = Annotated[
-    Missing,
-    measuring_option("--missing", "Missing values: refuse them, leave out their rows, or make them a label."),
-]
-TOGETHER = "So many neighbouring rows stay together, for series in time."
-Blocks = Annotated[int | None, measuring_option("--blocks", TOGETHER, min=1, metavar="N", show_default=False)]
-Seed = Annotated[int, measuring_option("--seed", "Where all randomness comes from.", min=0, max=2**32 - 1, metavar="N")]
-DRAWN = "Draw so many rows at random, of a folder 200,000 if not given."
-RowsOption = Annotated[int | None, measuring_option("--rows", DRAWN, min=10, metavar="N", show_default=False)]
-PRECISE = "The standard error that is wanted: no more rows are measured than it needs."
-Stderr = Annotated[float | None, measuring_option("--stderr", PRECISE, min=1e-9, metavar="X", show_default=False)]
-AsJson = Annotated[bool, output_option("--json", "One JSON object on stdout, and nothing else.")]
-Pointwise = Annotated[bool, output_option("--pointwise", "With --json: the value of every row as well.")]
-DRAW = f"Draw a picture; the name ends with {PICTURES_OR}."
-Plot = Annotated[Path | None, output_option("--plot", DRAW, metavar="FILE", show_default=False)]
+REFUSE = "Missing values: refuse them, leave out their rows, or make them a label."
 
+File = Annotated[Path, typer.Argument(metavar="FILE", help=FORMATS, show_default=False)]
+Discrete = Annotated[list[str] | None, column("--discrete", help="Those whose values are labels.")]
+Continuous = Annotated[list[str] | None, column("--continuous", help="Those whose values are quantities.")]
+Sep = Annotated[str | None, mark("--sep", help="Between cells; or tab.")]
+Decimal = Annotated[str | None, mark("--decimal", help="What 1,234 means: . or ,")]
+Encoding = Annotated[str | None, mark("--encoding", metavar="NAME", help="Such as cp1252.")]
+MissingOption = Annotated[Missing, measuring("--missing", help=REFUSE)]
+Seed = Annotated[int, measuring("--seed", help="Where all randomness comes from.", min=0, max=2**32 - 1, metavar="N")]
+AsJson = Annotated[bool, output("--json", help="One JSON object on stdout, and nothing else.")]
 
 Command = Callable[..., None]
 
@@ -102,25 +66,43 @@ def with_options(kind: type, name: str) -> Callable[[Command], Command]:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuringOptions:
-    """What ``entropy`` and ``mi`` can be told alike."""
+    """The options that ``entropy`` and ``mi`` share."""
 
-    given: Given = None
-    groups: Groups = None
+    given: Annotated[str | None, column("--given", help="Those that are known; the answer is conditional on them.")] = (
+        None
+    )
+    groups: Annotated[str | None, column("--groups", metavar="COLUMN", help=APART)] = None
     discrete: Discrete = None
     continuous: Continuous = None
     sep: Sep = None
     decimal: Decimal = None
     encoding: Encoding = None
-    unit: UnitOption = "nats"
-    method: Method = "auto"
+    unit: Annotated[Unit, measuring("--unit", help="The unit of the answer.")] = "nats"
+    method: Annotated[
+        str, measuring("--method", metavar="NAME", help="One kind of density by its name, not the best of several.")
+    ] = "auto"
     missing: MissingOption = "error"
-    blocks: Blocks = None
-    rows: RowsOption = None
-    stderr: Stderr = None
+    blocks: Annotated[
+        int | None, number("--blocks", min=1, help="So many neighbouring rows stay together, for series in time.")
+    ] = None
+    rows: Annotated[
+        int | None, number("--rows", min=10, help="Draw so many rows at random, of a folder 200,000 if not given.")
+    ] = None
+    stderr: Annotated[
+        float | None,
+        number(
+            "--stderr",
+            min=1e-9,
+            metavar="X",
+            help="The standard error that is wanted: no more rows are measured than it needs.",
+        ),
+    ] = None
     seed: Seed = 0
     as_json: AsJson = False
-    pointwise: Pointwise = False
-    plot: Plot = None
+    pointwise: Annotated[bool, output("--pointwise", help="With --json: the value of every row as well.")] = False
+    plot: Annotated[Path | None, file_option("--plot", help=f"Draw a picture; the name ends with {PICTURES_OR}.")] = (
+        None
+    )
 
     @property
     def text(self) -> dict[str, Any]:
@@ -147,13 +129,3 @@ class MeasuringOptions:
         from infoknife.measure import methods
 
         one_of("--method", self.method, ("auto", *methods()))
-
-
-@contextmanager
-def no_warnings() -> Iterator[None]:
-    """Leave out the warnings of measurements: all of them are messages of the estimate."""
-    from infoknife.measure import MeasurementWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MeasurementWarning)
-        yield

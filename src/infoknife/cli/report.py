@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from infoknife.cli.terminal import cannot_write, require_matplotlib, require_pandas
+from infoknife.cli.terminal import cannot_write, require, require_matplotlib
 
 
 def report(
@@ -16,13 +16,13 @@ def report(
     ],
     out: Annotated[Path | None, typer.Option(help="Folder for the report; FOLDER/report if not given.")] = None,
 ) -> None:
-    """Write a page, figures and tables from records, our numbers beside the paper's.
+    """Write a page, figures and tables from records, our numbers next to the paper's.
 
-    The page is one file that needs no network and runs no script. `records.jsonl` beside it holds all records, so the
+    The page is one file that needs no network and runs no script. `records.jsonl` next to it holds all records, so the
     report's own folder can be reported again.
     """
     require_matplotlib()
-    require_pandas()
+    require("pandas", "records", "experiments")
     from rich.console import Console
 
     from infoknife.paper.engine import judge, read_records, write

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from infoknife.cli.terminal import require_pandas
+from infoknife.cli.terminal import require
 from infoknife.cli.trials import Backend, Jobs, Retry, Scheduler, parse_integers, parse_list, print_tables, run_all
 
 
@@ -35,7 +35,7 @@ def reproduce(
 
     Every trial leaves one record in the folder; `infoknife report` turns the folder into tables, figures and a page.
     """
-    require_pandas()
+    require("pandas", "records", "experiments")
     from infoknife.paper.engine import Store
     from infoknife.paper.experiments import select
 

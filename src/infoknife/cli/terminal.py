@@ -2,6 +2,7 @@
 
 import codecs
 import errno
+import importlib
 import io
 import json
 import sys
@@ -20,7 +21,6 @@ Watch = Callable[[float, str], None]
 PLAIN = {"−": "-", "–": "-", "—": "-", "‐": "-", "±": "+/-", "…": "...", "×": "x", "·": ".", "∞": "inf", "≤": "<="}
 PLAIN |= {"≥": ">=", "→": "->", "“": '"', "”": '"', "‘": "'", "’": "'", "\u00a0": " ", "─": "-", "━": "-", "│": "|"}
 
-
 _command: ContextVar[str] = ContextVar("command", default="")  # what messages begin with
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
@@ -38,7 +38,7 @@ class Commands(TyperGroup):
         except OSError as error:
             if error.errno == errno.EPIPE:  # nobody reads any more
                 raise
-            reason = str(error) if error.errno is None else (error.strerror or "").lower()
+            reason = str(error) if error.errno is None else _reason(error)
             raise _failed(f"{error.filename}: {reason}" if error.filename else reason, 2) from None
         except (ValueError, TypeError, ImportError) as error:
             raise _failed(str(error), 2) from None
@@ -75,48 +75,27 @@ def _line(text: str) -> str:
 
 
 @contextmanager
-def bar(total: float = 1.0) -> Iterator[Watch]:
-    """Show a bar on stderr, if that is a terminal, and yield what moves it: how much is done, and a few words."""
+def bar(total: float = 1.0, counted: str = "", done: int = 0) -> Iterator[Watch]:
+    """Show progress on stderr, and yield what moves it: how much is done, and a few words.
+
+    Without a name for what is counted this is a share, and is shown on terminals only.
+    """
     from rich import progress as rich
     from rich.console import Console
 
-    console = Console(stderr=True)
+    console, number = Console(stderr=True), rich.MofNCompleteColumn() if counted else rich.TaskProgressColumn()
     with rich.Progress(
-        rich.SpinnerColumn(),
-        rich.BarColumn(24),
-        rich.TaskProgressColumn(),
-        rich.TimeElapsedColumn(),
-        rich.TimeRemainingColumn(),
+        rich.TextColumn("{task.fields[counted]}", markup=False) if counted else rich.SpinnerColumn(),
+        *(rich.BarColumn(24), number, rich.TimeElapsedColumn(), rich.TimeRemainingColumn()),
         rich.TextColumn("left · {task.description}", markup=False),
         console=console,
-        transient=True,
+        transient=not counted,
         redirect_stdout=False,
-        disable=not console.is_terminal or _quiet.get(),
+        disable=_quiet.get() or not (counted or console.is_terminal),
         speed_estimate_period=600,  # seconds: a pair of columns may take a minute
     ) as progress:
-        task = progress.add_task("", total=total)
+        task = progress.add_task("", total=total, completed=done, counted=counted)
         yield lambda done, text: progress.update(task, completed=done, description=text)
-
-
-@contextmanager
-def counter(what: str, total: int, done: int = 0) -> Iterator[Callable[[int, str], None]]:
-    """Show on stderr how many of something are done, and yield what sets that number, with a few words."""
-    from rich import progress as rich
-    from rich.console import Console
-
-    with rich.Progress(
-        rich.TextColumn("{task.description}"),
-        rich.BarColumn(16),
-        rich.MofNCompleteColumn(),
-        rich.TimeElapsedColumn(),
-        rich.TimeRemainingColumn(),
-        rich.TextColumn("{task.fields[words]}"),
-        console=Console(stderr=True),
-        redirect_stdout=False,
-        disable=_quiet.get(),
-    ) as progress:
-        task = progress.add_task(what, total=total, completed=done, words="")
-        yield lambda done, words: progress.update(task, completed=done, words=words)
 
 
 def print_json(content: Mapping[str, Any]) -> None:
@@ -124,20 +103,18 @@ def print_json(content: Mapping[str, Any]) -> None:
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def require_pandas() -> None:
-    """Stop where there are no experiments without the extra."""
+def require(module: str, what: str, extra: str) -> None:
+    """Stop where what needs an optional library cannot be had."""
     try:
-        import pandas  # noqa: F401
+        importlib.import_module(module)
     except ImportError:
-        raise ImportError('records need pandas; install it with: pip install "infoknife[experiments]"') from None
+        name = module.partition(".")[0]
+        raise ImportError(f'{what} need {name}; install it with: pip install "infoknife[{extra}]"') from None
 
 
 def require_matplotlib() -> None:
-    """Stop where there are no figures without the extra."""
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError:
-        raise ImportError('the figures need matplotlib; install it with: pip install "infoknife[plot]"') from None
+    """Stop where no figure can be drawn."""
+    require("matplotlib.figure", "the figures", "plot")
 
 
 def check_writable(option: str, path: Path, read: Path | None = None) -> None:
@@ -151,27 +128,26 @@ def check_writable(option: str, path: Path, read: Path | None = None) -> None:
             pass
     except OSError as error:
         text = str(path) if len(str(path)) <= 200 else f"{str(path)[:80]}...{str(path)[-40:]}"
-        reason = (error.strerror or str(error)).lower()
-        raise ValueError(f"cannot write to {text}: {reason}; choose another {option}") from None
+        raise ValueError(f"cannot write to {text}: {_reason(error)}; choose another {option}") from None
 
 
 def prepare_folder(path: Path, names: Iterable[str]) -> None:
     """Make a folder for output, and see before any work that these files can be written there."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
-        for file in (path / name for name in names):
-            if file.exists():
-                file.open("ab").close()
     except OSError as error:
         raise cannot_write(error, path) from None
+    for name in names:
+        check_writable("--out", path / name)
 
 
 def cannot_write(error: OSError, where: Path) -> ValueError:
     """Return the error to raise where a folder cannot be written."""
-    reason = error.strerror.lower() if error.strerror else str(error)
-    return ValueError(f"cannot write to {error.filename or where}: {reason}; choose another --out")
+    return ValueError(f"cannot write to {error.filename or where}: {_reason(error)}; choose another --out")
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
 
 
 def replace_unencodable() -> None:

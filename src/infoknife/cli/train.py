@@ -1,7 +1,6 @@
 """``infoknife train``: the applications, one command each."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,11 +13,10 @@ from infoknife.cli.training import RunOptions, with_run_options
 METRICS = {"f1": "F1", "accuracy": "accuracy", "pearson": "Pearson correlation", "spearman": "Spearman correlation"}
 METRICS |= {"calibration_error": "calibration error"}
 
+column = partial(typer.Option, metavar="COLUMN")
 Hub = Annotated[str | None, typer.Option(help="A repository of Hugging Face, instead of --data.")]
 Table = Annotated[Path | None, typer.Option(help="Your table, or a folder with it: CSV, TSV or parquet.")]
-Split = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Says train, validation or test; split if there is one.")
-]
+Split = Annotated[str | None, column(help="Says train, validation or test; split if there is one.")]
 Steps = Annotated[int | None, typer.Option(min=1, help="Steps of training, instead of the preset's.")]
 
 train = typer.Typer(
@@ -28,11 +26,6 @@ train = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-
-
-@train.callback()
-def _train() -> None:
-    """Train a network with information in its loss: the paper's applications."""
 
 
 @train.command("domain-adaptation")
@@ -78,13 +71,13 @@ def fair_text(
     corpus: Annotated[
         str | None, typer.Option(help="A corpus whose columns are known: dial-sentiment, dial-mention, pan16-mention.")
     ] = None,
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="What is to be learned: classes.")] = None,
-    private: Annotated[str | None, typer.Option(metavar="COLUMN", help="What is to be hidden: classes.")] = None,
+    label: Annotated[str | None, column(help="What is to be learned: classes.")] = None,
+    private: Annotated[str | None, column(help="What is to be hidden: classes.")] = None,
     method: Annotated[str, typer.Option(help="none, knife, club, infonce, nwj, doe, mine, adv, or leace.")] = "knife",
     at_most: Annotated[
         float | None, typer.Option(metavar="NATS", help="What the features may tell, instead of a weight.")
     ] = None,
-    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="The texts; text if not given.")] = None,
+    text: Annotated[str | None, column(help="The texts; text if not given.")] = None,
     split: Split = None,
     strip: Annotated[
         list[str] | None, typer.Option(metavar="TOKEN", help="A token to take out of all texts; may be repeated.")
@@ -137,12 +130,10 @@ def ib_text(
     data: Table = None,
     hub: Hub = None,
     method: Annotated[str, typer.Option(help="plain, none, vub, knife, club, infonce, mine, nwj or doe.")] = "knife",
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Your table: what is to be learned.")] = None,
-    first: Annotated[str | None, typer.Option(metavar="COLUMN", help="The texts; sentence1 if not given.")] = None,
-    second: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The texts beside them; sentence2 if not given.")
-    ] = None,
-    no_second: Annotated[bool, typer.Option("--no-second", help="There is one text a row.")] = False,
+    label: Annotated[str | None, column(help="Your table: what is to be learned.")] = None,
+    first: Annotated[str | None, column(help="The texts; sentence1 if not given.")] = None,
+    second: Annotated[str | None, column(help="The texts that go with them; sentence2 if not given.")] = None,
+    no_second: Annotated[bool, typer.Option("--no-second", help="There is one text per row.")] = False,
     split: Split = None,
     regression: Annotated[bool, typer.Option("--regression", help="The label is a number, not a class.")] = False,
     train_size: Annotated[str | None, typer.Option(metavar="N", help="Training pairs that are used, or all.")] = None,
@@ -155,7 +146,7 @@ def ib_text(
     *,
     run: RunOptions,
 ) -> None:
-    """Fine-tune a pretrained encoder of texts, and let z keep little of them beside what tells the label.
+    """Fine-tune a pretrained encoder of texts, and let z keep little of them but what tells the label.
 
     The information between z and the text is part of the loss (section 4.1). A task of GLUE without --data is loaded
     from Hugging Face; --label names a column of your own table instead. A run that was stopped goes on with the same
@@ -169,11 +160,11 @@ def ib_text(
     given: dict[str, Any] = {"label": label, "first": first, "second": second, "split": split, "hub": hub}
     given |= {"regression": regression or None, "encoder": encoder, "epochs": epochs, "test": test or None}
     more = [f"{name}={value}" for name, value in (("train_size", train_size), ("layers", layers)) if value is not None]
+    more += ["second=none"] * no_second
     if second is not None and no_second:
         raise ValueError("--second and --no-second are both given; expected one of them")
-    run = replace(run, changes=[*more, *["second=none"] * no_second, *(run.changes or [])])
     name = "own" if task is None else task_key(task)
-    settings = BottleneckSettings.preset(run.preset, method, task=name, **run.settings(given))
+    settings = BottleneckSettings.preset(run.preset, method, task=name, **run.settings(given, *more))
     library("transformers", "ib-text")
     from infoknife.paper.applications.ib_text import data_of, tune
 
@@ -185,7 +176,13 @@ def ib_text(
         typer.echo(f"  {value:6.2f}  {name}")
     if results["test"]:
         typer.echo(f"On test pairs: {', '.join(f'{name} {value:.2f}' for name, value in _percents(results['test']))}")
-    typer.echo("; ".join(_plane(results)))
+    plane = []
+    if "information" in results:
+        bound = f" (variational bound: {results['information_vub']:.3f})" if "information_vub" in results else ""
+        plane.append(f"I(Z; X) is at most {results['information']:.3f} nats{bound}")
+    if "relevance" in results:
+        plane.append(f"I(Z; Y) is at least {results['relevance']:.3f} nats")
+    typer.echo("; ".join(plane))
     if test and not results["test"]:
         note("there are no labelled test pairs")
     _files(folder, results, Model="model", Plane="plane.png")
@@ -202,12 +199,3 @@ def _files(folder: Path, results: Mapping[str, Any], **files: str) -> None:
 
 def _percents(results: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     return ((name, 100 * results[key]) for key, name in METRICS.items() if key in results)
-
-
-def _plane(results: Mapping[str, Any]) -> Iterator[str]:
-    """Where the model is in the information plane."""
-    if "information" in results:
-        bound = f" (variational bound: {results['information_vub']:.3f})" if "information_vub" in results else ""
-        yield f"I(Z; X) is at most {results['information']:.3f} nats{bound}"
-    if "relevance" in results:
-        yield f"I(Z; Y) is at least {results['relevance']:.3f} nats"

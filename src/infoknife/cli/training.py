@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from infoknife.cli.options import with_options
-from infoknife.cli.terminal import cannot_write, counter, note
+from infoknife.cli.terminal import bar, cannot_write, note, require
 from infoknife.cli.trials import check_device
 
 if TYPE_CHECKING:
     from infoknife.paper.applications.run import RunResult
     from infoknife.paper.applications.settings import RunSettings
 
-Facts = Mapping[str, float]
-OnProgress = Callable[[int, Facts], None]
+OnProgress = Callable[[int, Mapping[str, float]], None]
 WORDS = {"true": True, "false": False, "none": None, "all": None}
 SET = "Any other setting, as estimator.activation=tanh; may be repeated."
 SHOWN = {
@@ -49,11 +48,14 @@ class RunOptions:
         Path("infoknife-runs")
     )
 
-    def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings from options that were given and from ``--set``, where a dot is an option of the estimator."""
+    def settings(self, given: Mapping[str, Any], *more: str) -> dict[str, Any]:
+        """Settings from options that were given, from ``more`` and from ``--set``, both as name=value.
+
+        A dot in a name is an option of the estimator.
+        """
         every = {**given, "seed": self.seed, "batch_size": self.batch_size, "lr": self.lr, "weight": self.weight}
         found: dict[str, Any] = {name: value for name, value in every.items() if value is not None}
-        for text in self.changes or []:
+        for text in (*more, *(self.changes or [])):
             name, equals, value = text.partition("=")
             if not name or not equals:
                 raise ValueError(f"--set is {text!r}; expected name=value, such as size=16")
@@ -62,10 +64,8 @@ class RunOptions:
                 raise ValueError(
                     f"--set is {text!r}; expected a setting, or an option of the estimator: estimator.NAME"
                 )
-            if inner:
-                found.setdefault("estimator", {})[inner] = _value(value)
-            else:
-                found[outer] = _value(value)
+            place = found.setdefault("estimator", {}) if inner else found
+            place[inner or outer] = _value(value)
         return found
 
     def train(
@@ -96,9 +96,18 @@ class RunOptions:
                 if not rank:
                     folder.mkdir(parents=True, exist_ok=True)
                     board = _board(folder / "tensorboard") if self.tensorboard else nullcontext(lambda *facts: None)
-                    with FileLock(folder / "lock", timeout=0), _bar(settings) as show, board as write:
-                        where = {"folder": folder, "device": self.device}
-                        result = function(**where, on_progress=lambda *facts: (show(*facts), write(*facts)))
+                    shown = bar(settings.progress, settings.title)
+                    with FileLock(folder / "lock", timeout=0), shown as watch, board as write:
+                        known = ""
+
+                        def on_progress(step: int, facts: Mapping[str, float]) -> None:
+                            nonlocal known
+                            words = (form.format(facts[name]) for name, form in SHOWN.items() if name in facts)
+                            known = "  ".join(words) or known
+                            watch(step, known)
+                            write(step, facts)
+
+                        result = function(folder=folder, device=self.device, on_progress=on_progress)
                 elif results is None:
                     function(folder=folder, device=self.device)
         except KeyboardInterrupt:
@@ -159,29 +168,14 @@ def _all_ranks(device: str) -> Iterator[int]:
 
 
 @contextmanager
-def _bar(settings: "RunSettings") -> Iterator[OnProgress]:
-    known = ""
-    with counter(settings.title, settings.progress) as move:
-
-        def show(step: int, facts: Facts) -> None:
-            nonlocal known
-            known = "  ".join(form.format(facts[name]) for name, form in SHOWN.items() if name in facts) or known
-            move(step, known)
-
-        yield show
-
-
-@contextmanager
 def _board(folder: Path) -> Iterator[OnProgress]:
     """Yield a function that writes facts as scalars."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        way = 'pip install "infoknife[tensorboard]"'
-        raise ImportError(f"the curves need tensorboard; install it with: {way}") from None
+    require("tensorboard", "the curves", "tensorboard")
+    from torch.utils.tensorboard import SummaryWriter
+
     with SummaryWriter(str(folder)) as writer:
 
-        def write(step: int, facts: Facts) -> None:
+        def write(step: int, facts: Mapping[str, float]) -> None:
             for name, value in facts.items():
                 writer.add_scalar(name, value, step)
 

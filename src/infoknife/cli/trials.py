@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from infoknife.cli.terminal import cannot_write, counter, note
+from infoknife.cli.terminal import bar, cannot_write, note
 
 if TYPE_CHECKING:
     from infoknife.paper.engine import Store, Trial
@@ -28,6 +28,8 @@ def run_all(trials: "list[Trial]", store: "Store", *, jobs: int, retry: bool, **
 
     ``where`` goes to ``engine.run``: ``data``, ``device``, ``backend`` and ``scheduler``.
     """
+    from infoknife.paper import engine
+
     for trial in trials:  # stop before any work if data are not there
         trial.experiment.check(trial.arguments, where.get("data"))
     check_device(where.get("device", "cpu"))
@@ -37,7 +39,20 @@ def run_all(trials: "list[Trial]", store: "Store", *, jobs: int, retry: bool, **
         raise cannot_write(error, store.root) from None
     for text in notes:
         note(text)
-    _run(trials, store, jobs or os.cpu_count() or 1, **where)
+    done = sum(store.record(trial) is not None for trial in trials)
+    try:
+        with bar(len(trials), "trials", done) as watch:
+            for _, fate in engine.run(trials, store, jobs=jobs or os.cpu_count() or 1, **where):
+                done += fate != "taken"
+                watch(done, "")
+    except KeyboardInterrupt:
+        note("stopped; the same command goes on from here")
+        raise typer.Exit(130) from None
+    except ConnectionError:  # of a scheduler
+        raise
+    except OSError as error:
+        path, reason = error.filename or store.root, error.strerror or error
+        raise ValueError(f"{path}: {reason}; finished trials are kept") from None
     records = {trial: record for trial in trials if (record := store.record(trial)) is not None}
     failed = {trial: record["error"] for trial, record in records.items() if record["status"] == "failed"}
     typer.echo(f"{len(records)} of {len(trials)} trials on record in {store.root}, {len(failed)} failed")
@@ -101,22 +116,3 @@ def print_tables(records: "list[Record]") -> None:
         for table in experiment.summary(experiment.frame(records)):
             if table.rows:
                 Console().print(terminal(table))
-
-
-def _run(trials: "list[Trial]", store: "Store", jobs: int, **where: Any) -> None:
-    from infoknife.paper.engine import run
-
-    done = sum(store.record(trial) is not None for trial in trials)
-    try:
-        with counter("trials", len(trials), done) as move:
-            for _, fate in run(trials, store, jobs=jobs, **where):
-                done += fate != "taken"
-                move(done, "")
-    except KeyboardInterrupt:
-        note("stopped; the same command goes on from here")
-        raise typer.Exit(130) from None
-    except ConnectionError:  # of a scheduler
-        raise
-    except OSError as error:
-        path, reason = error.filename or store.root, error.strerror or error
-        raise ValueError(f"{path}: {reason}; finished trials are kept") from None

@@ -26,17 +26,13 @@ class Drawing(EntropyTask):
     $\Lambda$, $p(x) = \frac1{\Lambda\sigma} \sum_k \bigl[\Phi(\frac{s_k}\sigma) - \Phi(\frac{s_k - \ell_k}\sigma)\bigr]
     \varphi(\frac{q_k}\sigma)$. The entropy is its integral on a grid.
 
-    Args:
-        segments: Start and end of K segments, (K, 2, 2).
-        noise: $\sigma$.
-
     Examples:
         >>> Drawing.of_strokes([[(0, 0), (1, 0), (1, 1)]], noise=0.1).sample(5, seed=0).shape
         torch.Size([5, 2])
     """
 
-    segments: Tensor
-    noise: float
+    segments: Tensor  # start and end of K segments, (K, 2, 2)
+    noise: float  # $\sigma$
 
     formula = "uniform on strokes + N(0, s^2 I)"
 

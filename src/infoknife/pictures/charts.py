@@ -46,25 +46,15 @@ class Picture(Protocol):
 
 
 class Series(NamedTuple):
-    """One curve.
+    """One curve."""
 
-    Attributes:
-        label: Its entry in the legend, which several may share.
-        colour: Its colour.
-        style: One of ``STYLES``.
-        x: Where its points are; None is a gap.
-        y: The same.
-        marker: What its points look like, if its style shows them.
-        strong: Whether it is drawn above the others, and wider.
-    """
-
-    label: str
+    label: str  # its entry in the legend, which several may share
     colour: Colour
-    style: str
-    x: Numbers
+    style: str  # one of STYLES
+    x: Numbers  # where its points are; None is a gap
     y: Numbers
-    marker: str = "o"
-    strong: bool = False
+    marker: str = "o"  # what its points look like, if its style shows them
+    strong: bool = False  # whether it is drawn above the others, and wider
 
 
 class Panel(NamedTuple):
@@ -149,19 +139,12 @@ class Bar(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """Bars from 0 to the right, with two standard errors and their values, and lines across them.
-
-    Attributes:
-        name: Its name in a page.
-        title: What it shows.
-        bars: From top to bottom, parts of one.
-        marks: Where lines stand, with what they mean.
-    """
+    """Bars from 0 to the right, with two standard errors and their values, and lines across them."""
 
     name: str
     title: str
-    bars: tuple[Bar, ...]
-    marks: tuple[tuple[str, float], ...] = ()
+    bars: tuple[Bar, ...]  # from top to bottom, parts of one
+    marks: tuple[tuple[str, float], ...] = ()  # where lines stand, with what they mean
 
     def colours(self) -> Iterator[Colour]:
         """All colours that it needs."""

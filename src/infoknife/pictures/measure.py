@@ -42,9 +42,9 @@ def measurement_figure(title: str, estimate: Estimate, measured: Sequence[Column
     first, second = _panels(estimate, measured), columns[:MAX_MARGINALS]
     figure = new_figure((12.6, 6.8), title)
     above, below = figure.subfigures(2, 1, height_ratios=(1.4, 1))
-    for axes, draw in zip(_row(above, len(first)), first, strict=True):
+    for axes, draw in zip(above.subplots(1, len(first), squeeze=False)[0], first, strict=True):
         draw(axes)
-    for axes, column in zip(_row(below, len(second)), second, strict=True):
+    for axes, column in zip(below.subplots(1, len(second), squeeze=False)[0], second, strict=True):
         _marginal(axes, column, ticks=8 if len(second) <= 3 else 3)
     if len(second) < len(columns):
         below.supxlabel(f"the first {len(second)} of {len(columns)} columns", color=INK, fontsize=9)
@@ -117,24 +117,13 @@ def save(figure: Figure, path: Path) -> None:
 # a measurement
 
 
-def _row(figure: Figure, panels: int) -> list[Axes]:
-    return list(np.atleast_1d(figure.subplots(1, panels)))
-
-
 def _panels(estimate: Estimate, columns: Sequence[Column]) -> list[Callable[[Axes], None]]:
-    """What there is to see above the columns."""
-    pair, is_information = _pair(columns), any(column.argument == "y" for column in columns)
-    together = [partial(_together, estimate=estimate, pair=pair)] if pair is not None else []
-    candidates = [partial(_candidates, estimate=estimate)] if _scored(estimate) else []
-    return [partial(_pointwise, estimate=estimate, is_information=is_information), *together, *candidates]
-
-
-def _pair(columns: Sequence[Column]) -> tuple[Column, Column] | None:
-    """The two columns that were measured, if there are just two."""
+    """What there is to see above the columns: two that were measured, or the sides of a pair, are drawn together."""
     x, y = ([column for column in columns if column.argument == side] for side in ("x", "y"))
-    if len(x) == len(y) == 1:
-        return x[0], y[0]
-    return (x[0], x[1]) if len(x) == 2 and not y else None
+    panels: list[Callable[[Axes], None]] = [partial(_pointwise, estimate=estimate, is_information=bool(y))]
+    if len(x) == len(y) == 1 or (len(x) == 2 and not y):
+        panels.append(partial(_together, estimate=estimate, pair=(*x, *y)))
+    return [*panels, partial(_candidates, estimate=estimate)] if _scored(estimate) else panels
 
 
 def _has_labels(column: Column) -> bool:
@@ -151,7 +140,9 @@ def _pointwise(axes: Axes, estimate: Estimate, is_information: bool) -> None:
     if not math.isfinite(estimate.value):
         style_axes(axes, f"pointwise {name}", x=labels["x"])
         head = "no answer" if math.isnan(estimate.value) else "infinite"
-        _draw_message(axes, "\n".join([head, "", *wrap(" ".join(estimate.diagnostics.messages), 44)[:8]]))
+        text = "\n".join([head, "", *wrap(" ".join(estimate.diagnostics.messages), 44)[:8]]).replace("$", r"\$")
+        axes.text(0.5, 0.5, text, ha="center", va="center", fontsize=9, color=INK, transform=axes.transAxes)
+        axes.set(xticks=[], yticks=[])
         return
     low, high = estimate.interval()
     at, start, end = (three_decimals(number) for number in (estimate.value, low, high))
@@ -162,12 +153,6 @@ def _pointwise(axes: Axes, estimate: Estimate, is_information: bool) -> None:
     axes.axvspan(low, high, color=ORANGE, alpha=0.3, linewidth=0)
     axes.axvline(estimate.value, color=ORANGE, linewidth=1.6)
     axes.locator_params(axis="x", nbins=5)
-
-
-def _draw_message(axes: Axes, text: str) -> None:
-    text = text.replace("$", r"\$")
-    axes.text(0.5, 0.5, text, ha="center", va="center", fontsize=9, color=INK, transform=axes.transAxes)
-    axes.set(xticks=[], yticks=[])
 
 
 def _histogram(axes: Axes, values: Numbers, step: float | None = None) -> None:
@@ -206,7 +191,8 @@ def _marginal(axes: Axes, column: Column, ticks: int) -> None:
 def _common(column: Column) -> tuple[Rows, list[str]]:
     """The codes of a discrete column with its rare labels as one, and what they stand for."""
     assert column.codes is not None
-    codes, names = column.codes, [label_text(printable(_label(label)), 14) for label in column.labels]
+    texts = (f"{label:.6g}" if isinstance(label, float) else str(label) for label in column.labels)
+    codes, names = column.codes, [label_text(printable(text), 14) for text in texts]
     if len(names) <= MAX_LABELS:
         return codes, names
     order = np.argsort(-np.bincount(codes), kind="stable")
@@ -214,10 +200,6 @@ def _common(column: Column) -> tuple[Rows, list[str]]:
     rank[order] = np.arange(len(order))
     others = len(names) - MAX_LABELS + 1
     return rank[codes].clip(max=MAX_LABELS - 1), [*(names[i] for i in order[: MAX_LABELS - 1]), f"{others} others"]
-
-
-def _label(label: object) -> str:
-    return f"{label:.6g}" if isinstance(label, float) else str(label)
 
 
 def _label_lines(axes: Axes, names: list[str]) -> None:

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from infoknife.pictures.charts import Picture
-from infoknife.pictures.style import BASICS, Colour, markup, styled, svg, variables
+from infoknife.pictures.style import BASICS, markup, styled, svg, variables
 from infoknife.pictures.tables import Table
 
 
@@ -51,20 +51,12 @@ Block = Heading | Items | Table | Picture | Badges | Fold
 
 
 class Section(NamedTuple):
-    """A part of a page with a link at its top.
+    """A part of a page with a link at its top."""
 
-    Attributes:
-        name: Of the link.
-        short: Its text.
-        title: The heading, after the short one.
-        text: A few sentences.
-        blocks: What it shows.
-    """
-
-    name: str
-    short: str
-    title: str
-    text: str
+    name: str  # of the link
+    short: str  # its text
+    title: str  # the heading, after the short one
+    text: str  # a few sentences
     blocks: tuple[Block, ...]
 
 
@@ -98,11 +90,13 @@ def page(
     links: Sequence[tuple[str, str]] = (),
     draw: Callable[[Picture], str] = drawn,
 ) -> str:
-    """Write a page with links to files beside it: all text is escaped, and the page may load and run nothing."""
+    """Write a page with links to files next to it: all text is escaped, and the page may load and run nothing."""
     from jinja2 import Environment, PackageLoader
 
     shown = [block for section in sections for block in flat(section.blocks)]
-    sheet = _sheet(colour for block in shown if isinstance(block, Picture) for colour in block.colours())
+    light, dark = variables([*BASICS, *(c for block in shown if isinstance(block, Picture) for c in block.colours())])
+    sheet = files("infoknife.pictures").joinpath("page.css").read_text(encoding="utf-8")
+    sheet = sheet.replace("/* light */", light).replace("/* dark */", dark)
     environment = Environment(
         loader=PackageLoader("infoknife.pictures", ""), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
@@ -114,10 +108,3 @@ def page(
 
 def _kind(block: Block) -> str:
     return "picture" if isinstance(block, Picture) else type(block).__name__.lower()
-
-
-def _sheet(colours: Iterable[Colour]) -> str:
-    """The style sheet, with all colours."""
-    light, dark = variables([*colours, *BASICS])
-    sheet = files("infoknife.pictures").joinpath("page.css").read_text(encoding="utf-8")
-    return sheet.replace("/* light */", light).replace("/* dark */", dark)

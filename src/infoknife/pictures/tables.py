@@ -8,23 +8,14 @@ if TYPE_CHECKING:
 
 
 class Table(NamedTuple):
-    """A table: its first ``left`` columns are words, the others numbers.
-
-    Attributes:
-        caption: What it shows.
-        head: The columns' names.
-        rows: The cells.
-        left: How many columns are words.
-        best: The cells that stand out, by row and column, counted from 0.
-        strong: The rows that stand out.
-    """
+    """A table: its first ``left`` columns are words, the others numbers."""
 
     caption: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    left: int = 1
-    best: tuple[tuple[int, int], ...] = ()
-    strong: tuple[int, ...] = ()
+    head: tuple[str, ...]  # the columns' names
+    rows: tuple[tuple[str, ...], ...]  # the cells
+    left: int = 1  # how many columns are words
+    best: tuple[tuple[int, int], ...] = ()  # the cells that stand out, by row and column, counted from 0
+    strong: tuple[int, ...] = ()  # the rows that stand out
 
 
 def markdown(table: Table) -> str:

@@ -278,6 +278,11 @@ def test_a_library_is_missing(
     assert fates(tiny().trials("quick"), store) == ["done"] * 3, "one job needs neither"
 
 
+def test_a_scheduler_is_for_dask(store: Store) -> None:
+    with pytest.raises(ValueError, match=r"scheduler is 'tcp://a:1'.*expected dask"):
+        list(run(tiny().trials("quick"), store, scheduler="tcp://a:1"))
+
+
 def test_records_are_json_for_others_with_six_digits_of_a_curve(store: Store) -> None:
     def precise(arguments: Arguments, on_step: OnStep) -> Outcome:
         return Outcome({"estimate": 1 / 3}, {"step": [1.0], "estimate": [1 / 3]})

@@ -2,7 +2,6 @@
 
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -49,20 +48,6 @@ def test_a_choice_is_made_once() -> None:
     chosen = bench.trials(tasks=["moons", "moons"], only=["doe"], sizes=[50, 50], seeds=[3, 3, 4])
     assert [one.arguments["seed"] for one in chosen] == [3, 4]
     assert bench.trials(tasks=[], only=["doe"]) == []
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"preset": "paper"}, "preset is 'paper'"),
-        ({"only": ["ksg"]}, r"method is 'ksg'.*knife"),
-        ({"sizes": [19]}, "n is 19; expected at least 20"),
-        ({"tasks": ["moon"]}, "no task 'moon'"),
-    ],
-)
-def test_bad_choices(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        bench.trials(**options)
 
 
 def test_the_runner_finds_it_and_the_paper_does_not() -> None:

@@ -18,7 +18,6 @@ from infoknife.paper.engine.trial import RunContext
 from infoknife.paper.experiments import fig2, get, names, select
 from infoknife.paper.experiments.fig2 import CANDIDATES, best_of, divergence, drawn
 from infoknife.paper.experiments.protocol import climb_outcome
-from infoknife.paper.experiments.table1 import density_of
 from infoknife.tasks import TriangleMixture
 
 PRESETS = ("paper", "ours", "quick")
@@ -65,29 +64,6 @@ def test_groups_are_the_trials_of_their_parts_and_every_trial_has_its_own_identi
     every = [trial for preset in PRESETS for trial in select("all", preset)]
     assert {trial.experiment.name for trial in every} == {*TRIALS}
     assert len({trial.id for trial in every}) == len({trial.folder for trial in every}) == len(every)
-
-
-def test_methods_and_seeds_are_chosen() -> None:
-    chosen = listed("table1", method=["doe", "knife"], seed=[3, 5])
-    expected = {(method, seed, dim) for method in ("doe", "knife") for seed in (3, 5) for dim in (10, 64)}
-    assert len(chosen) == 8
-    assert {*column(chosen, "method", "seed", "dim")} == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "preset", "only", "message"),
-    [
-        ("table9", "paper", {}, r"table9.*table1.*fig3-uniform.*all"),
-        ("table1", "fast", {}, r"preset.*fast.*paper.*ours.*quick"),
-        ("table1", "paper", {"method": ["knife", "mine"]}, r"method.*mine.*knife.*schraudolph.*doe"),
-        ("table1", "quick", {"seed": [3]}, r"seed.*3.*0, 1, 2"),
-        ("table1", "quick", {"weight": [1.0]}, "weight is chosen, and table1 has none"),
-        ("table1", "quick", {"pair": ["usps-mnist"]}, "pair is chosen, and table1 has none"),
-    ],
-)
-def test_unknown_names_list_those_that_exist(name: str, preset: str, only: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        select(name, preset, only=only)
 
 
 # the paper's protocols
@@ -211,13 +187,6 @@ def test_ours_uses_the_same_samples_and_no_more_steps(name: str) -> None:
 
 
 # single runs
-
-
-def test_densities_repeat_with_their_seed() -> None:
-    arguments = {"method": "knife", "dim": 2, "init": "paper", "components": 5}
-    one, same, other = (density_of({**arguments, "seed": seed}).state_dict() for seed in (3, 3, 4))
-    assert all(one[name].equal(same[name]) for name in one)
-    assert any(not one[name].equal(other[name]) for name in one)
 
 
 def test_a_run_of_table1() -> None:

@@ -18,7 +18,6 @@ from infoknife.paper.experiments.protocol import (
     level_statistics,
     rows_of,
     seeded,
-    train,
 )
 from infoknife.tasks import Gaussian as GaussianTask
 from infoknife.tasks import Staircase
@@ -61,14 +60,6 @@ def test_level_statistics_by_hand() -> None:
     assert [level["mean"] for level in short] == [2.0, 4.0], "shorter than an eighth"
 
 
-@given(st.lists(st.floats(-10, 10), min_size=24, max_size=24), st.floats(-10, 10))
-def test_the_squared_error_is_the_mean_of_squared_errors(estimates: list[float], truth: float) -> None:
-    (level,) = level_statistics(estimates, [truth])
-    last = np.array(estimates[-3:])
-    assert level["mse"] == pytest.approx(np.mean((last - truth) ** 2), abs=1e-9)
-    assert level["variance"] == pytest.approx(np.var(last), abs=1e-9)
-
-
 # entropies
 
 
@@ -90,15 +81,6 @@ def test_rows_and_starts_depend_on_their_seed_alone() -> None:
         assert torch.equal(first, second)
         assert not torch.equal(first, third)
     assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_training_tells_of_every_step(generator: torch.Generator) -> None:
-    density, steps = Gaussian(2), list[int]()
-    x = 3 * torch.randn(1280, 2, generator=generator)
-    losses = train(density, x, steps.append, steps=20, batch_size=64, lr=0.01, seed=0)
-    assert steps == list(range(1, 21))
-    assert len(losses) == 20
-    assert entropy_on(density, x)[0] == pytest.approx(LOG_2PI + 1 + 2 * math.log(3), abs=0.1)
 
 
 # staircases

@@ -2,7 +2,7 @@
 
 As in DomainBed (Gulrajani & Lopez-Paz, 2021): for every seed each method is trained with the same few settings, drawn
 from one grid. A named rule, which knows the selection split alone, chooses among all steps of all draws; what it has
-chosen is judged on the test split, once. Methods are then compared by their differences seed by seed.
+chosen is evaluated on the test split, once. Methods are then compared by their differences seed by seed.
 """
 
 import math
@@ -74,16 +74,10 @@ def compare(
     rules: Sequence[SelectionRule],
     changes: Mapping[str, Any] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Train every method with the same draws, let each rule choose one, and judge that one on the test split.
+    """Train every method with the same draws, let each rule choose one, and evaluate that one on the test split.
 
-    Args:
-        make: Gives the run of a method, a seed and drawn settings.
-        methods: Which are compared.
-        seeds: Of the draws and of the runs.
-        grid: What settings are drawn from.
-        number: Of draws.
-        rules: Which choose, each for itself.
-        changes: Of settings, the same for all.
+    ``make`` gives the run of a method, a seed and settings: those of ``number`` draws from the grid, and ``changes``,
+    the same for all.
 
     Yields:
         A record of each seed and method: by the name of every rule its ``draw``, ``step`` and ``settings``, what they
@@ -112,7 +106,7 @@ def _chosen(
     rule: SelectionRule,
     tested: dict[tuple[int, int], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Judge the model that is best by a rule, where no other rule chose it before: by draw and step, in ``tested``.
+    """Test the model that is best by a rule, where no other rule chose it before: by draw and step, in ``tested``.
 
     Where the rule says nothing it is that of the first draw.
     """
@@ -131,11 +125,7 @@ def _chosen(
 
 
 def paired(ours: Mapping[Any, float], theirs: Mapping[Any, float]) -> PairedDifference:
-    """Return the mean difference of what two methods have for the same keys, such as seeds.
-
-    Args:
-        ours: A number for every key.
-        theirs: The same; keys that only one has are left out.
+    """Return the mean difference of what two methods have for the same keys, such as seeds; others are left out.
 
     Examples:
         >>> paired({0: 3.0, 1: 5.0, 2: 4.0}, {0: 1.0, 1: 2.0, 2: 3.0, 3: 9.0}).text()
@@ -169,14 +159,9 @@ def by_seed(records: Iterable[Record], rule: str, name: str) -> dict[str, dict[i
 
 
 def comparison(caption: str, records: Sequence[Record], rule: str, names: Mapping[str, str], base: str) -> Table:
-    """Lay out what methods reach on the test split, and how far they are from one of them.
+    """Lay out what methods reach on the test split, and how far they are from one of them, ``base``.
 
-    Args:
-        caption: What it shows.
-        records: Of ``compare``.
-        rule: By which models were chosen.
-        names: Titles of results, by their names.
-        base: The method that the others are compared with.
+    The records are those of ``compare``, and models were chosen by ``rule``; ``names`` has the titles of results.
     """
     numbers = {name: by_seed(records, rule, name) for name in names}
     methods = dict.fromkeys(record["method"] for record in records)

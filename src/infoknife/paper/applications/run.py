@@ -20,6 +20,7 @@ from infoknife.atomic import write_text, written_whole
 from infoknife.paper.applications.settings import RunSettings, hashed
 
 CHECKPOINT, SETTINGS, METRICS, PAGE = "checkpoint.pt", "settings.json", "metrics.json", "index.html"
+STATE = ("step", "stopped", "seconds", "curves", "kept_models")  # of a run
 FORMAT = 4  # of a checkpoint; another number means that its parts have other meanings
 WARM, LEFT = 0.2, 0.01  # the part of a cycle in which the learning rate rises, and what is left of it in the end
 
@@ -30,22 +31,16 @@ OnProgress = Callable[[int, Facts], None]  # called at every step, with what is 
 class SelectionRule(NamedTuple):
     """How a model is chosen among those of several steps or settings: by one fact about rows of the selection split.
 
-    Attributes:
-        name: What settings and reports call it.
-        fact: The name of what ``evaluate`` says; where it never says that, the last model is chosen.
-        sign: 1 where more is better, -1 where less is.
-        needs: What it takes to know the fact.
-
     Examples:
         >>> rule = SelectionRule("low-loss", "loss", -1, "labels")
         >>> rule.value({"loss": 0.5}), rule.value({})
         (-0.5, None)
     """
 
-    name: str
-    fact: str
-    sign: int
-    needs: str
+    name: str  # what settings and reports call it
+    fact: str  # the name of what evaluate says; where it never says that, the last model is chosen
+    sign: int  # 1 where more is better, -1 where less is
+    needs: str  # what it takes to know the fact
 
     def value(self, facts: Facts) -> float | None:
         """Return what is to be as large as possible; None where the model is not to be chosen."""
@@ -61,30 +56,19 @@ class RunResult(NamedTuple):
 
 
 class Run(ABC):
-    """A run of an application on its way: a subclass says what is learned, how that is judged, and what is kept.
+    """A run of an application on its way: a subclass says what is learned, how it is evaluated, and what is kept.
 
     Where ``torch.distributed`` is initialised, all ranks draw the same batches, each learns from its part of the rows,
     and gradients are averaged. All evaluate; the first one alone writes, and is the only one that finishes.
 
-    Attributes:
-        MODULES: Names of the attributes with a ``state_dict`` that a checkpoint has; those that are None have none.
-        STATE: Names of the plain ones, beside those that all runs have.
-        CURVES: What of ``evaluate`` is drawn.
-        RULES: What a model may be chosen by; the settings' ``select`` names one.
-
-    Args:
-        settings: What is run.
-        data: The digest of the data.
-        steps: Of training.
-        every: Steps between two evaluations, and between checkpoints.
-        device: Where the networks are.
-        rules: By what models are kept, the first one for ``finish``; by the settings' own rule if not given.
+    A run has so many ``steps`` of training, and ``every`` so many an evaluation and a checkpoint. By ``rules`` models
+    are kept, the first one for ``finish``; by the settings' own rule if not given. ``data`` is the data's digest.
     """
 
-    MODULES: ClassVar[tuple[str, ...]]
-    STATE: ClassVar[tuple[str, ...]] = ()
-    CURVES: ClassVar[tuple[str, ...]]
-    RULES: ClassVar[tuple[SelectionRule, ...]]
+    MODULES: ClassVar[tuple[str, ...]]  # attributes with a state_dict that a checkpoint has; None has none
+    STATE: ClassVar[tuple[str, ...]] = ()  # plain ones, in addition to those that all runs have
+    CURVES: ClassVar[tuple[str, ...]]  # what of evaluate is drawn
+    RULES: ClassVar[tuple[SelectionRule, ...]]  # what a model may be chosen by; the settings' select names one
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
@@ -116,15 +100,15 @@ class Run(ABC):
 
     @abstractmethod
     def evaluate(self) -> Facts:
-        """Judge the model on the selection split."""
+        """Evaluate the model on the selection split."""
 
     @abstractmethod
     def finish(self) -> dict[str, Any]:
-        """Judge the model that was chosen on test data, once."""
+        """Evaluate the model that was chosen on test data, once."""
 
     @abstractmethod
     def test(self, rule: SelectionRule) -> dict[str, Any]:
-        """Judge the model that a rule has kept on test data alone."""
+        """Evaluate the model that a rule has kept on test data alone."""
 
     @abstractmethod
     def save_model(self, folder: Path) -> None:
@@ -135,16 +119,14 @@ class Run(ABC):
         return 1.0
 
     def evaluated_model(self) -> nn.Module:
-        """Return the model that is judged and kept."""
+        """Return the model that is evaluated and kept."""
         return self.model
 
-    def information(self) -> float | None:
-        """Return the running estimate of the information in nats, on rows not learned from; None if there is none."""
-        return None if self.regularizer is None else self.regularizer.estimate
-
-    def messages(self) -> list[str]:
-        """Return what the regularizer's health has to say in words."""
-        return [] if self.regularizer is None else list(self.regularizer.health().messages)
+    def about_regularizer(self) -> dict[str, Any]:
+        """Return the running estimate of the information in nats, on rows not learned from, and its health in words."""
+        if self.regularizer is None:
+            return {}
+        return {"information": self.regularizer.estimate, "messages": list(self.regularizer.health().messages)}
 
     def health(self) -> dict[str, float]:
         """Return the information, 0 if there is no regularizer, and the numbers of its health."""
@@ -158,14 +140,11 @@ class Run(ABC):
         return False
 
     def run(self, folder: Path | None = None, on_progress: OnProgress | None = None) -> RunResult:
-        """Train, judge the model that was chosen, and leave settings, metrics, model and a page in the folder.
+        """Train, evaluate the model that was chosen, and leave settings, metrics, model and a page in the folder.
 
-        Args:
-            folder: Where checkpoints are written, whole or not at all; a run that was killed goes on from there to the
-                same result.
-            on_progress: Called after every step; after an evaluation with what was found.
-
-        Results are those of the first rank; the others have none.
+        Checkpoints are written to the folder, whole or not at all; a run that was killed goes on from there to the same
+        result. ``on_progress`` is called after every step; after an evaluation with what was found. Results are those
+        of the first rank; the others have none.
 
         Raises:
             FloatingPointError: The loss is not finite.
@@ -233,7 +212,7 @@ class Run(ABC):
         """Write all that moves, on the first rank."""
         if folder is not None and not distributed.rank():
             modules = {name: module.state_dict() for name, module in self._modules().items()}
-            plain = {name: getattr(self, name) for name in self._names()}
+            plain = {name: getattr(self, name) for name in (*STATE, *self.STATE)}
             about = {"format": FORMAT, "version": __version__, "identity": self.identity}
             random = {"generator": self.generator.get_state(), "random": random_states(self.device)}
             write_state(folder / CHECKPOINT, {**about, **modules, **plain, **random})
@@ -241,7 +220,7 @@ class Run(ABC):
     def resume(self, folder: Path | None) -> None:
         """Take over what a run that was killed has written, if there is any.
 
-        A checkpoint of another version of the library is set aside, with a warning, and the run begins anew.
+        A checkpoint of another version of the library is set aside, with a warning, and the run starts again.
         """
         path = None if folder is None else folder / CHECKPOINT
         state = None if path is None else read_state(path)
@@ -258,7 +237,7 @@ class Run(ABC):
             module.load_state_dict(state[name])
         self.generator.set_state(state["generator"])
         set_random_states(state["random"], self.device)
-        for name in self._names():
+        for name in (*STATE, *self.STATE):
             setattr(self, name, state[name])
 
     def _evaluated(self) -> Facts:
@@ -286,9 +265,6 @@ class Run(ABC):
         """Let every rank but the first draw other noise, which the step decides, so that a restart draws it again."""
         if rank := distributed.rank():
             torch.manual_seed(self.seed + (rank << 32) + self.step)
-
-    def _names(self) -> tuple[str, ...]:
-        return ("step", "stopped", "seconds", "curves", "kept_models", *self.STATE)
 
 
 def local_rows(rows: Tensor) -> Tensor:
@@ -395,7 +371,7 @@ def read_state(path: Path) -> dict[str, Any] | None:
     try:
         state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds, by what is damaged
-        raise ValueError(f"{path} cannot be read as a checkpoint ({error}); remove it to begin anew") from error
+        raise ValueError(f"{path} cannot be read as a checkpoint ({error}); remove it to start again") from error
     return state
 
 
@@ -454,4 +430,4 @@ def _set_aside(path: Path, version: str) -> str:
     folder.mkdir(exist_ok=True)
     moved = folder / f"{path.stem}-{version.replace('/', '_')}{path.suffix}"
     path.replace(moved)
-    return f"{path.name} of another version ({version}) was set aside in {moved}; the run begins anew"
+    return f"{path.name} of another version ({version}) was set aside in {moved}; the run starts again"

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from numbers import Integral, Real
 from types import UnionType
-from typing import Annotated, Any, ClassVar, NamedTuple, Self, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar, Union, get_args, get_origin
 
 from infoknife.inputs import one_of
 
 Fields = Mapping[str, Any]
+Columns = TypeVar("Columns")
 
 
 class Rule(NamedTuple):
@@ -32,32 +33,21 @@ OpenShare = Annotated[float, Rule(lambda value: 0 <= value < 1, "a part from 0 t
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings(ABC):
-    r"""All that decides what a run gives, beside its data.
-
-    Args:
-        method: One of the application's methods.
-        seed: Of everything random.
-        batch_size: Rows of a step.
-        lr: Learning rate of the encoder.
-        weight: $\lambda$, in front of the information in nats.
-        estimator: Options of ``mi`` for the method.
-        estimator_lr: Learning rate of the estimator; its own ``rate`` if None.
-        select: The rule by which the model is chosen, of those that the application's run has.
-    """
+    """All that decides what a run gives, besides its data."""
 
     APPLICATION: ClassVar[str]
     CHOICES: ClassVar[Mapping[str, tuple[str, ...]]]
     PRESETS: ClassVar[Mapping[str, Fields]]
     METHOD_PRESETS: ClassVar[Mapping[str, Mapping[str, Fields]]]
 
-    method: str = "knife"
-    seed: Natural = 0
-    batch_size: Count = 128
-    lr: Positive = 1e-3
-    weight: NotNegative = 0.1
-    estimator: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    estimator_lr: Positive | None = None
-    select: str = "last"
+    method: str = "knife"  # one of the application's methods
+    seed: Natural = 0  # of everything random
+    batch_size: Count = 128  # rows of a step
+    lr: Positive = 1e-3  # learning rate of the encoder
+    weight: NotNegative = 0.1  # $\lambda$, in front of the information in nats
+    estimator: Mapping[str, Any] = field(default_factory=dict, hash=False)  # options of mi for the method
+    estimator_lr: Positive | None = None  # learning rate of the estimator; its own rate if None
+    select: str = "last"  # the rule by which the model is chosen, of those that the application's run has
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -108,13 +98,12 @@ class RunSettings(ABC):
         }
         return {name: value for name, value in self.arguments().items() if value != default[name]}
 
-    def own_columns(self, kind: type) -> Any:
-        """Return the columns of the user's own table, from the fields that have the names of theirs."""
-        return kind(**{each.name: getattr(self, each.name) for each in fields(kind)})
+    def own_columns(self, place: str, kind: type[Columns], needed: tuple[str, ...]) -> Columns | None:
+        """Return the columns of the user's own table, from the fields of their names, where ``place`` is ``"own"``.
 
-    def check_own(self, place: str, kind: type, *needed: str) -> None:
-        """Raise unless the columns that are needed are named where ``place`` is ``"own"``, and none elsewhere."""
-        own = {each.name: getattr(self, each.name) for each in fields(kind)}
+        Those that are needed must be named there, and none elsewhere.
+        """
+        own = {each.name: getattr(self, each.name) for each in fields(kind)}  # type: ignore[arg-type]
         given = [f"{name} {value!r}" for name, value in own.items() if value != getattr(type(self), name)]
         is_own = getattr(self, place) == "own"
         if any(own[name] is None for name in needed) if is_own else given:
@@ -123,6 +112,7 @@ class RunSettings(ABC):
                 f"{' and '.join(needed)} with your own table, and none with one that has a name: "
                 f"{', '.join(name for name in self.CHOICES[place] if name != 'own')}"
             )
+        return kind(**own) if is_own else None
 
     def identity(self, data: str) -> dict[str, Any]:
         """Return what makes a run the same run: what was set, and the digest of its data."""

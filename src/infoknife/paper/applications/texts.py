@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite, isnan
+from math import isfinite, isnan, nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,18 +21,13 @@ SPLITS = {
 TEST, VALIDATION = 0, 5  # of ten parts
 MAX_CLASSES = 50  # of a column
 MAX_SHOWN = 40  # characters of a class in an error
-HUB_WAYS = (
-    "Check the name (owner/name, or owner/name:configuration where there are several) and the network, or give a file "
-    "or folder (--data PATH)"
-)
-
 SplitRows = dict[str, Tensor]  # the numbers of the rows of train, validation and test, ascending
 Roles = Mapping[str, str]  # the column of each role, such as {"text": "tweet", "label": "mood", "split": "split"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TextTable:
-    """The columns of a table that have a role, a string a cell.
+    """The columns of a table that have a role, one string per cell.
 
     Examples:
         >>> table = TextTable("moods.csv", {"text": ["so", "no", "oh"]}, lambda row: f"line {row + 2}")
@@ -138,7 +133,7 @@ class Classes(NamedTuple):
             if not counts.all():
                 raise ValueError(
                     f"{table.name}: {split} has no row with {self.described(int(counts.argmin()))}, an empty class; "
-                    f"expected some of every class in {' and '.join(rows)}. Add rows, drop the class, or split anew "
+                    f"expected some of every class in {' and '.join(rows)}. Add rows, drop the class, or split again "
                     f"without a split column"
                 )
 
@@ -151,7 +146,9 @@ def encode_classes(table: TextTable, column: str, cells: list[str]) -> Classes:
             f"{table.name}: {table.where(values.index(''))}: {column!r} is empty; expected a class in every row. Drop "
             f"such rows, or give them a class of their own such as 'unknown'"
         )
-    names = _sorted(set(values))
+    sizes = {value: to_number(value) for value in values}
+    by_size = all(map(isfinite, sizes.values()))
+    names = sorted(sizes, key=lambda value: (sizes[value] if by_size else 0.0, value))
     if not 2 <= len(names) <= MAX_CLASSES:
         raise ValueError(
             f"{table.name}: {column!r} has {len(names)} different values; expected 2 to {MAX_CLASSES} classes. With "
@@ -162,20 +159,35 @@ def encode_classes(table: TextTable, column: str, cells: list[str]) -> Classes:
     return Classes(column, tuple(names), torch.tensor([code[value] for value in values]))
 
 
-def split_rows(table: TextTable, groups: Tensor, seed: int, *, tested: bool = True) -> tuple[SplitRows, list[str]]:
-    """Tell apart the rows of the three splits.
+def to_number(cell: str) -> float:
+    """Read a number; NaN where it is none.
 
-    Args:
-        table: Its cells of the role split are obeyed. Without them, or where all rows are for training, a tenth of
-            every group is for validation and one for testing. Where validation alone is missing, a tenth of train is
-            held out for it.
-        groups: The group of each row as a number, such as its class, (N,).
-        seed: Of the rows that are held out.
-        tested: Whether there must be a test split. If not, a table with train and validation has an empty one.
+    Examples:
+        >>> to_number(" 1e3"), to_number("many")
+        (1000.0, nan)
     """
-    names = [
-        _split_name(table, row, cell) for row, cell in enumerate(table.cells.get("split", ["train"] * len(groups)))
-    ]
+    try:
+        return float(cell)
+    except ValueError:
+        return nan
+
+
+def split_rows(table: TextTable, groups: Tensor, seed: int, *, tested: bool = True) -> tuple[SplitRows, list[str]]:
+    """Tell apart the rows of the three splits, and say how.
+
+    Its cells of the role split are obeyed. Without them, or where all rows are for training, a tenth of every group
+    (``groups``, a number for each row, such as its class) is for validation and one for testing, drawn by the seed.
+    Where validation alone is missing, a tenth of train is held out for it. Unless it is to be ``tested``, a table with
+    train and validation has an empty test split.
+    """
+    names = []
+    for row, cell in enumerate(table.cells.get("split", ["train"] * len(groups))):
+        if (name := SPLITS.get(cell.strip().lower())) is None:
+            raise ValueError(
+                f"{table.name}: {table.where(row)}: the split is {shown(cell.strip())}; expected one of "
+                f"{', '.join(SPLITS)}. Rename it, or name another column (--split)"
+            )
+        names.append(name)
     every = torch.arange(len(groups))
     rows = {split: every[torch.tensor([name == split for name in names])] for split in ("train", "validation", "test")}
     found = [split for split in rows if len(rows[split])]
@@ -279,7 +291,10 @@ def _downloaded(repository: str) -> dict[str, Any]:
     except Exception as error:  # whatever the library lets through: a parser's words may hold a text
         why = f": {error}" if isinstance(error, OSError) else ""  # the network, or no such repository
         kind = type(error).__name__
-    raise ConnectionError(f"{repository!r} cannot be loaded from the Hugging Face hub ({kind}){why}. {HUB_WAYS}")
+    raise ConnectionError(
+        f"{repository!r} cannot be loaded from the Hugging Face hub ({kind}){why}. Check the name (owner/name, or "
+        "owner/name:configuration where there are several) and the network, or give a file or folder (--data PATH)"
+    )
 
 
 def _hub_cells(part: Any, role: str, column: str, repository: str) -> list[str]:
@@ -296,15 +311,6 @@ def _hub_cells(part: Any, role: str, column: str, repository: str) -> list[str]:
     return ["" if value is None else str(value) for value in values]
 
 
-def _split_name(table: TextTable, row: int, cell: str) -> str:
-    if (name := SPLITS.get(cell.strip().lower())) is None:
-        raise ValueError(
-            f"{table.name}: {table.where(row)}: the split is {shown(cell.strip())}; expected one of "
-            f"{', '.join(SPLITS)}. Rename it, or name another column (--split)"
-        )
-    return name
-
-
 def _held_out(rows: Tensor, groups: Tensor, seed: int, *splits: str) -> SplitRows:
     """Take a tenth of every group for each of some splits, and leave the rest in train."""
     order = _by_group(groups[rows], seed)
@@ -319,13 +325,3 @@ def _by_group(groups: Tensor, seed: int) -> Tensor:
     """Return an order that goes group by group, and is random inside each."""
     order = torch.randperm(len(groups), generator=torch.Generator().manual_seed(seed))
     return order[torch.argsort(groups[order], stable=True)]
-
-
-def _sorted(values: set[str]) -> list[str]:
-    try:
-        numbers = {value: float(value) for value in values}
-    except ValueError:
-        numbers = {}
-    if not all(map(isfinite, numbers.values())):
-        numbers = {}
-    return sorted(values, key=lambda value: (numbers.get(value, 0.0), value))

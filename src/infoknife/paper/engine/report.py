@@ -81,7 +81,7 @@ def write(records: Iterable[Record], out: Path, experiments: Experiments) -> lis
     Raises:
         ValueError: There are no records.
     """
-    groups = _by(sorted(records, key=place), lambda record: str(record["experiment"]))
+    groups = _by(sorted(records, key=place), _experiment)
     if not groups:
         raise ValueError("records is empty: run `infoknife reproduce` first and read the folder that it writes")
     order = [*(name for name in experiments if name in groups), *sorted(groups.keys() - experiments.keys())]
@@ -97,9 +97,20 @@ def write(records: Iterable[Record], out: Path, experiments: Experiments) -> lis
             pictures.extend(save(figure, drawing, out / "figures" / picture.name))
         return markup(drawing, picture.title)
 
+    failures = sum(map(failed, records))
+    versions = sorted({str(record.get("versions", {}).get("infoknife", "?")) for record in records})
+    lead = (
+        f"{LEAD} {several(len(records), 'trial')} of {several(len(groups), 'experiment')}, "
+        f"{f'{failures} of them failed' if failures else 'none failed'}; {minutes(_seconds(records))} of computing "
+        f"with infoknife {', '.join(versions)}."
+    )
+    parts = ["# Experiments"]
+    for section in found:
+        title = section.short if section.short == section.title else f"{section.short}: {section.title}"
+        parts.append(f"## {title}\n\n{section.text}\n\n{_markdown(section.blocks)}".rstrip())
     texts = {
-        "index.html": page(TITLE, f"{LEAD} {_facts(records)}", found, links=LINKS, draw=draw),
-        "tables.md": _markdown(found),
+        "index.html": page(TITLE, lead, found, links=LINKS, draw=draw),
+        "tables.md": "\n\n".join(parts) + "\n",
         "records.jsonl": "".join(json.dumps(record) + "\n" for record in records),
     }
     for name, text in texts.items():
@@ -109,21 +120,20 @@ def write(records: Iterable[Record], out: Path, experiments: Experiments) -> lis
 
 def sections(records: Sequence[Record], experiments: Experiments) -> list[Section]:
     """All experiments in the order of the records, then the runs themselves."""
-    groups = _by(records, lambda record: str(record["experiment"]))
+    groups = _by(records, _experiment)
     return [*(_section(name, group, experiments) for name, group in groups.items()), _runs(groups, experiments)]
 
 
 def _section(name: str, group: Sequence[Record], experiments: Experiments) -> Section:
     """What an experiment says of its records; those that it does not know have their numbers listed."""
     known = experiments.get(name)
-    runs = None if known is None else known.frame(group)
-    told = known is not None and runs is not None and not runs["failed"].all()
-    blocks = [*known.blocks(runs)] if known is not None and told else []
-    blocks.append(_any_results([record for record in group if not told or known is None or not known.knows(record)]))
-    blocks += _settings(group)
-    title = (name, name, "") if known is None else (known.short, known.title, known.text)
-    published = f" Published: {known.source}." if known is not None and told else ""
-    return Section(name, title[0], title[1], title[2] + published, _shown(blocks))
+    if known is None:
+        return Section(name, name, name, "", _shown([_any_results(group), *_settings(group)]))
+    runs, blocks, text = known.frame(group), list[Block | None](), known.text
+    if told := not runs["failed"].all():
+        blocks, text = [*known.blocks(runs)], f"{text} Published: {known.source}."
+    others = [record for record in group if not (told and known.knows(record))]
+    return Section(name, known.short, known.title, text, _shown([*blocks, _any_results(others), *_settings(group)]))
 
 
 def _shown(blocks: Iterable[Block | None]) -> tuple[Block, ...]:
@@ -146,40 +156,21 @@ def _verdicts(judged: Sequence[Judged]) -> Section:
     for preset, own in groupby(judged, lambda each: each.preset):
         blocks.append(Heading(preset_title(preset)))
         for short, group in groupby(own, lambda each: each.short):
-            badges = ((KINDS[verdict.kind], verdict) for _, _, verdict in group)
-            blocks.append(
-                Badges(short, tuple(Badge(k, f"{sign} {v.word}", v.subject, v.text) for (k, sign), v in badges))
-            )
-    return Section("verdicts", "Verdicts", "Verdicts", _tally(judged) if judged else NO_VERDICTS, tuple(blocks))
-
-
-def _tally(judged: Sequence[Judged]) -> str:
-    counts = ", ".join(f"{sum(each.verdict.kind == kind for each in judged)} {kind}" for kind in KINDS)
-    return (
-        f"{counts}. A published number is reproduced within two of its standard deviations, or within 10 % of it; "
-        "otherwise, and where methods are compared with each other, ours is ahead or behind."
+            badges = []
+            for _, _, verdict in group:
+                kind, sign = KINDS[verdict.kind]
+                badges.append(Badge(kind, f"{sign} {verdict.word}", verdict.subject, verdict.text))
+            blocks.append(Badges(short, tuple(badges)))
+    counts = Counter[str](each.verdict.kind for each in judged)
+    tally = (
+        f"{', '.join(f'{counts[kind]} {kind}' for kind in KINDS)}. A published number is reproduced within two of its "
+        "standard deviations, or within 10 % of it; otherwise, and where methods are compared with each other, ours "
+        "is ahead or behind."
     )
+    return Section("verdicts", "Verdicts", "Verdicts", tally if judged else NO_VERDICTS, tuple(blocks))
 
 
-def _facts(records: Sequence[Record]) -> str:
-    failures = sum(map(failed, records))
-    lost = f"{failures} of them failed" if failures else "none failed"
-    versions = sorted({str(record.get("versions", {}).get("infoknife", "?")) for record in records})
-    kinds = several(len({record["experiment"] for record in records}), "experiment")
-    time = minutes(sum(record.get("seconds") or 0.0 for record in records))
-    trials = several(len(records), "trial")
-    return f"{trials} of {kinds}, {lost}; {time} of computing with infoknife {', '.join(versions)}."
-
-
-def _markdown(found: Sequence[Section]) -> str:
-    parts = []
-    for section in found:
-        title = section.short if section.short == section.title else f"{section.short}: {section.title}"
-        parts.append(f"## {title}\n\n{section.text}\n\n{_marked(section.blocks)}".rstrip())
-    return "\n\n".join(["# Experiments", *parts]) + "\n"
-
-
-def _marked(blocks: Iterable[Block]) -> str:
+def _markdown(blocks: Iterable[Block]) -> str:
     texts = []
     for block in blocks:
         if isinstance(block, Table):
@@ -190,7 +181,7 @@ def _marked(blocks: Iterable[Block]) -> str:
         elif isinstance(block, Heading):
             texts.append(f"### {block.text}")
         elif isinstance(block, Fold) and any(isinstance(inner, Table) for inner in flat(block.blocks)):
-            texts.append(f"### {block.title}\n\n{_marked(block.blocks)}")
+            texts.append(f"### {block.title}\n\n{_markdown(block.blocks)}")
     return "\n\n".join(texts)
 
 
@@ -209,7 +200,7 @@ def _any_results(records: Sequence[Record]) -> Table:
 
 def _settings(records: Sequence[Record]) -> Iterator[Fold]:
     """What was set, by preset, a column for each method; several values where they differ from run to run."""
-    for preset, own in _by(records, lambda record: str(record["preset"])).items():
+    for preset, own in _by(records, _preset).items():
         groups = {name: list(map(_set, group)) for name, group in _by(own, method_of).items()}
         names = dict.fromkeys(name for group in groups.values() for one in group for name in one)
         rows = tuple(
@@ -227,7 +218,9 @@ def _set(record: Record) -> Mapping[str, Any]:
 
 
 def _values(values: Iterable[Any]) -> str:
-    whole = sorted({_value(value): value for value in values}.values(), key=_numerically)
+    """Numbers by size, then all else by its text; whole numbers in a row as a range."""
+    numbers = lambda value: (0, value, "") if isinstance(value, int | float) else (1, 0.0, str(value))  # noqa: E731
+    whole = sorted({_value(value): value for value in values}.values(), key=numbers)
     if len(whole) > 2 and all(isinstance(value, int) for value in whole) and whole[-1] - whole[0] == len(whole) - 1:
         return f"{whole[0]} to {whole[-1]}"
     return ", ".join(map(_value, whole)) or "–"
@@ -239,11 +232,6 @@ def _value(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else json.dumps(value)
 
 
-def _numerically(value: Any) -> tuple[int, float, str]:
-    """Numbers by size, then all else by its text."""
-    return (0, value, "") if isinstance(value, int | float) else (1, 0.0, str(value))
-
-
 def _runs(groups: Mapping[str, Sequence[Record]], experiments: Experiments) -> Section:
     """What was run, whatever it was: failures, time, versions, machines, methods."""
     lost, times = [], []
@@ -251,15 +239,15 @@ def _runs(groups: Mapping[str, Sequence[Record]], experiments: Experiments) -> S
         known = experiments.get(name)
         short = name if known is None else known.short
         for record in filter(failed, group):
-            place = known.place(record["arguments"]) if known is not None and known.knows(record) else ""
-            where = f"{place} #{record['arguments'].get('seed', 0)}".strip()
+            where = known.place(record["arguments"]) if known is not None and known.knows(record) else ""
+            trial = f"{where} #{record['arguments'].get('seed', 0)}".strip()
             reason = str(record.get("error") or "its numbers are not finite")
-            lost.append((short, preset_title(str(record["preset"])), methods.title(method_of(record)), where, reason))
-        for preset, own in _by(group, lambda record: str(record["preset"])).items():
+            lost.append((short, preset_title(_preset(record)), methods.title(method_of(record)), trial, reason))
+        for preset, own in _by(group, _preset).items():
             seeds = _values(_set(record)["seed"] for record in own if "seed" in _set(record))
-            time = sum(record.get("seconds") or 0.0 for record in own)
-            counts = str(len(own)), str(sum(map(failed, own))), minutes(time / len(own)), minutes(time)
-            times.append((short, preset_title(preset), seeds, *counts))
+            counts = str(len(own)), str(sum(map(failed, own)))
+            time = _seconds(own)
+            times.append((short, preset_title(preset), seeds, *counts, minutes(time / len(own)), minutes(time)))
     whole = [record for group in groups.values() for record in group]
     machines = Counter((_listed(record.get("versions")), _listed(record.get("machine"))) for record in whole)
     used = [methods.get(name) for name in sorted(set(map(method_of, whole)), key=methods.rank)]
@@ -276,6 +264,18 @@ def _runs(groups: Mapping[str, Sequence[Record]], experiments: Experiments) -> S
 
 def _listed(values: Mapping[str, Any] | None) -> str:
     return ", ".join(f"{name} {value}" for name, value in (values or {}).items()) or "–"
+
+
+def _experiment(record: Record) -> str:
+    return str(record["experiment"])
+
+
+def _preset(record: Record) -> str:
+    return str(record["preset"])
+
+
+def _seconds(records: Iterable[Record]) -> float:
+    return sum(record.get("seconds") or 0.0 for record in records)
 
 
 def _by(records: Iterable[Record], key: Callable[[Record], str]) -> dict[str, list[Record]]:

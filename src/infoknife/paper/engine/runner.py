@@ -20,10 +20,11 @@ from typing_extensions import override
 
 from infoknife._version import __version__
 from infoknife.inputs import one_of
+from infoknife.paper.engine.records import finite
 from infoknife.paper.engine.store import FORMAT, Record, Store
 from infoknife.paper.engine.trial import Facts, Outcome, RunContext, Trial
 
-PAUSE = 0.25  # seconds between two looks at whether the parent lives
+PAUSE = 0.25  # seconds between two checks of whether the parent lives
 ATTEMPTS = 4  # of a trial whose workers are killed while no other trial ends: perhaps it is what kills them
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 TIMEOUT = 8  # seconds in which a scheduler answers
@@ -55,14 +56,10 @@ def run(
     A trial whose worker is killed runs again, as long as others end meanwhile. Workers return records, and this
     process writes them.
 
-    Args:
-        trials: What is wanted; trials with a record are passed over.
-        store: Where records go; ``prepare`` it first.
-        jobs: How many trials run at once, each on one core.
-        backend: ``"joblib"``: processes of this machine; ``"dask"``: the cluster of ``scheduler``.
-        scheduler: Address of a Dask scheduler, as ``"tcp://host:8786"``; a cluster of this machine if None.
-        data: The folder of the user's own data, for experiments that need some; the same on all workers.
-        device: Where networks are, for experiments that train large ones.
+    Trials with a record are passed over; records go to the store, which is to be prepared first. ``jobs`` trials run at
+    once, each on one core: with ``"joblib"`` in processes of this machine, with ``"dask"`` on the cluster of a
+    ``scheduler``, as ``"tcp://host:8786"``, or one of this machine. The folder of the user's own ``data`` is the same
+    on all workers, and ``device`` is where networks are, for experiments that train large ones.
 
     Raises:
         ValueError: There is no such backend, or a scheduler without Dask.
@@ -77,7 +74,7 @@ def run(
     waiting, losses = deque(trial for trial in trials if store.record(trial) is None), Counter[str]()
     where, jobs = {"data": data, "device": device}, min(jobs, len(waiting))
     while waiting:  # once more where a killed worker took all others with it
-        with _workers(backend, scheduler, jobs) as workers:
+        with _cluster(scheduler, jobs) if backend == "dask" else _processes(jobs) if jobs > 1 else _here() as workers:
             for trial, fate in _keep_busy(workers, waiting, store, where):
                 if fate != "lost":
                     losses.clear()  # workers live long enough for some trial
@@ -110,7 +107,7 @@ def _keep_busy(
                     yield trial, str(record["status"])
                 else:
                     context = RunContext(_quiet, trial.preset, store.folder(trial), **where)
-                    running[workers.executor.submit(_in_worker, trial, context, os.getpid())] = trial, claim
+                    running[workers.executor.submit(_record, trial, context, os.getpid())] = trial, claim
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 trial, claim = running.pop(future)
                 with claim:
@@ -138,12 +135,8 @@ class _SameProcess(Executor):
 
 
 @contextmanager
-def _workers(backend: str, scheduler: str | None, jobs: int) -> Iterator[Workers]:
-    if backend == "joblib" and jobs == 1:
-        yield Workers(_SameProcess(), lambda: 1, ())
-    else:
-        with _cluster(scheduler, jobs) if backend == "dask" else _processes(jobs) as workers:
-            yield workers
+def _here() -> Iterator[Workers]:
+    yield Workers(_SameProcess(), lambda: 1, ())
 
 
 @contextmanager
@@ -184,12 +177,6 @@ def _cluster(scheduler: str | None, jobs: int) -> Iterator[Workers]:
             raise ConnectionError(f"the Dask scheduler at {scheduler} is gone; finished trials are kept") from error
 
 
-def _in_worker(trial: Trial, context: RunContext, parent: int) -> Record:
-    if os.getppid() == parent:  # a process of this machine, not of a cluster
-        _exit_with_parent(parent)
-    return _record(trial, context)
-
-
 @functools.cache  # once in a worker
 def _exit_with_parent(parent: int) -> None:
     """End this process with the one that started it, which cannot say so when it is killed."""
@@ -202,12 +189,18 @@ def _exit_with_parent(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _record(trial: Trial, context: RunContext) -> Record:
+def _record(trial: Trial, context: RunContext, parent: int) -> Record:
+    if os.getppid() == parent:  # a process of this machine, not of a cluster
+        _exit_with_parent(parent)
     started, begin = datetime.datetime.now(datetime.UTC), time.perf_counter()
     outcome, error, before = Outcome({}, {}), None, torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        outcome = _checked_finite(trial.experiment.run(trial.arguments, context))
+        found = trial.experiment.run(trial.arguments, context)
+        if not finite([found.results, found.curves]):
+            raise FloatingPointError("a number among the results or curves is not finite")
+        json.dumps(found)
+        outcome = found
     except Exception as exception:  # a trial that fails is a result too
         error = f"{type(exception).__name__}: {exception}"
     finally:
@@ -228,12 +221,3 @@ def _record(trial: Trial, context: RunContext) -> Record:
         "versions": {**VERSIONS, "python": platform.python_version()},
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
     }
-
-
-def _checked_finite(outcome: Outcome) -> Outcome:
-    """Return the outcome if it can be put on record."""
-    try:
-        json.dumps(outcome, allow_nan=False)
-    except ValueError:
-        raise FloatingPointError("a number among the results or curves is not finite") from None
-    return outcome

@@ -43,7 +43,14 @@ class Store:
         self.root.mkdir(parents=True, exist_ok=True)
         other = self._other_version()
         self._check_room(sum(other is not None or self.record(trial) is None for trial in trials))
-        notes = [] if other is None else [self._set_version_aside(other)]
+        notes = []
+        if other is not None:
+            aside = free_name(self.root / ASIDE / f"infoknife-{other}")
+            aside.mkdir(parents=True)
+            for path in (self.root / HEAD, *(record.parent for record in self.root.glob(f"*/{RECORD}"))):
+                if path.exists():
+                    path.rename(aside / path.name)
+            notes.append(f"results of another version ({other}) were set aside in {aside}")
         for trial in trials:
             notes += self._tidy(trial)
         if not (self.root / HEAD).exists():
@@ -104,14 +111,6 @@ class Store:
             return None
         version = head.get("infoknife", "unknown") if isinstance(head, dict) else "unknown"
         return str(version).replace(os.sep, "_")
-
-    def _set_version_aside(self, name: str) -> str:
-        aside = free_name(self.root / ASIDE / f"infoknife-{name}")
-        aside.mkdir(parents=True)
-        for path in (self.root / HEAD, *(record.parent for record in self.root.glob(f"*/{RECORD}"))):
-            if path.exists():
-                path.rename(aside / path.name)
-        return f"results of another version ({name}) were set aside in {aside}"
 
     def _tidy(self, trial: Trial) -> list[str]:
         """Set a half-written record aside, and clear away what a killed process left; say what was set aside."""

@@ -29,7 +29,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class RunContext:
-    """Where a trial runs, which is no part of what it is.
+    """Where a trial runs, which is not part of what it is.
 
     Examples:
         >>> RunContext(lambda step, facts: print(step, facts))(10, accuracy=0.5)
@@ -44,7 +44,7 @@ class RunContext:
 
     @property
     def where(self) -> dict[str, Any]:
-        """What an application is called with beside its settings."""
+        """What an application is called with in addition to its settings."""
         return {"folder": self.folder, "device": self.device, "on_progress": self.on_progress}
 
     def __call__(self, step: int, **facts: float) -> None:
@@ -54,44 +54,29 @@ class RunContext:
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """A table or figure: its trials, how one runs, and what its records say.
+    """A table or figure: its trials, how one runs, and what its records say."""
 
-    Args:
-        name: What the command line calls it.
-        short: What the paper calls it, as ``"Table 1"``.
-        title: What it shows, in a line.
-        text: What a reader should know, in a few sentences.
-        source: Where the paper has it, and how its numbers were read.
-        run: Runs one trial from its arguments.
-        presets: For every preset a function that gives the arguments of all trials, seed by seed.
-        blocks: From runs, as ``frame`` gives them, to tables and charts.
-        verdicts: From the runs of one preset to verdicts.
-        summary: From runs to the tables that ``reproduce`` prints; none if not given.
-        needs: Arguments that all trials have; records that lack one are shown plainly.
-        columns: Results that tables and charts read.
-        derive: Adds columns to group by.
-        place: What tells the trials of a method and seed apart, in a few words.
-        unjudged: Presets that are too small for a verdict.
-        check: Raises where a trial cannot be run with the data in a folder, so that none begins.
-        files: The files of the user's data that a trial reads; what is in them is part of its identity.
-    """
-
-    name: str
-    short: str
-    title: str
-    text: str
-    source: str
-    run: Callable[[Arguments, RunContext], Outcome]
+    name: str  # what the command line calls it
+    short: str  # what the paper calls it, as "Table 1"
+    title: str  # what it shows, in a line
+    text: str  # what a reader should know, in a few sentences
+    source: str  # where the paper has it, and how its numbers were read
+    run: Callable[[Arguments, RunContext], Outcome]  # runs one trial from its arguments
+    # for every preset a function that gives the arguments of all trials, seed by seed
     presets: Mapping[str, Callable[[], Iterable[Arguments]]]
-    blocks: Callable[[Frame], Iterable[Block | None]]
-    verdicts: Callable[[Frame], Iterable[Verdict]] = lambda runs: ()
+    blocks: Callable[[Frame], Iterable[Block | None]]  # from runs, as frame gives them, to tables and charts
+    verdicts: Callable[[Frame], Iterable[Verdict]] = lambda runs: ()  # from the runs of one preset to verdicts
+    # from runs to the tables that reproduce prints; none if not given
     summary: Callable[[Frame], Iterable[Table]] = lambda runs: ()
-    needs: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    derive: Callable[[Frame], Frame] = lambda runs: runs
+    needs: tuple[str, ...] = ()  # arguments that all trials have; records that lack one are shown plainly
+    columns: tuple[str, ...] = ()  # results that tables and charts read
+    derive: Callable[[Frame], Frame] = lambda runs: runs  # adds columns to group by
+    # what tells the trials of a method and seed apart, in a few words
     place: Callable[[Arguments], str] = lambda arguments: ""
-    unjudged: tuple[str, ...] = ("quick",)
+    unjudged: tuple[str, ...] = ("quick",)  # presets that are too small for a verdict
+    # raises where a trial cannot be run with the data in a folder, so that none begins
     check: Callable[[Arguments, Path | None], None] = lambda arguments, data: None
+    # the files of the user's data that a trial reads; what is in them is part of its identity
     files: Callable[[Arguments, Path | None], Sequence[Path]] = lambda arguments, data: ()
 
     def trials(self, preset: str = "paper", data: Path | None = None) -> "list[Trial]":
@@ -100,7 +85,7 @@ class Experiment:
         return [self.trial(preset, arguments, data) for arguments in self.presets[preset]()]
 
     def trial(self, preset: str, arguments: Arguments, data: Path | None = None) -> "Trial":
-        """One trial, with the user's data in a folder."""
+        """Make one trial, with the user's data in a folder."""
         return Trial(self, preset, arguments, digest(self.files(arguments, data)))
 
     def knows(self, record: Record) -> bool:
@@ -117,24 +102,24 @@ class Experiment:
 class Trial:
     """One run of an experiment, fully described.
 
-    Args:
-        experiment: The experiment.
-        preset: One of its presets.
-        arguments: What is set, the seed included, in JSON's types.
-        data: A digest of the user's data, if there are any.
-
     Raises:
         ValueError: An argument is NaN or infinite.
         TypeError: An argument is not of JSON's types.
     """
 
     experiment: Experiment
-    preset: str
-    arguments: Arguments
-    data: str | None = None
+    preset: str  # one of its presets
+    arguments: Arguments  # what is set, the seed included, in JSON's types
+    data: str | None = None  # a digest of the user's data, if there are any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "arguments", _plain(self.arguments))
+        for name, value in self.arguments.items():
+            try:
+                json.dumps(value, allow_nan=False)
+            except (TypeError, ValueError) as error:
+                expected = "expected finite numbers, text, booleans, None, or lists and dicts of these"
+                raise type(error)(f"argument {name} is {value!r}; {expected}") from None
+        object.__setattr__(self, "arguments", json.loads(json.dumps(dict(self.arguments))))  # a copy in JSON's types
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Trial) and self.id == other.id
@@ -180,14 +165,3 @@ def _digest(files: tuple[tuple[Path, tuple[int, int] | None], ...]) -> str:
             with path.open("rb") as file:
                 found.update(hashlib.file_digest(file, "sha256").digest())
     return found.hexdigest()[:16]
-
-
-def _plain(arguments: Arguments) -> dict[str, Any]:
-    """Copy the arguments as JSON gives them back."""
-    for name, value in arguments.items():
-        try:
-            json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            expected = "expected finite numbers, text, booleans, None, or lists and dicts of these"
-            raise type(error)(f"argument {name} is {value!r}; {expected}") from None
-    return dict(json.loads(json.dumps(dict(arguments))))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from infoknife.paper.engine import methods
-from infoknife.paper.engine.records import Frame, Mean, number, several
+from infoknife.paper.engine.records import Frame, Mean, Write, number, several
 
 Kind = Literal["reproduced", "ahead", "behind"]
 
@@ -57,9 +57,7 @@ def all_failed(subject: str, runs: int) -> Verdict:
     return Verdict(subject, "behind", "all", f"none of {several(runs, 'run')} ended well")
 
 
-def reproduced(
-    subject: str, points: Sequence[Point], write: Callable[[float | None], str] = number
-) -> Iterator[Verdict]:
+def reproduced(subject: str, points: Sequence[Point], write: Write = number) -> Iterator[Verdict]:
     """Yield whether numbers are reproduced: all within their spread; if not, ahead where all others are better.
 
     Points that lack a number are left out; without any there is no verdict.
@@ -109,9 +107,12 @@ def compared(
         far = {name: abs(mean - goal) for name, mean in known.items()}
         best, own = min(far, key=far.__getitem__), abs(ours.mean - goal)
         ahead = sum(value < own for value in far.values())
-        among = f"; {ahead} of {len(known)} are ahead" if ahead else f"; the best of {len(known)}"
         text = f"{what}: {number(ours.mean)} against {number(known[best])}, by {number(abs(own - far[best]))}"
-        text += (among if len(known) > 1 else "") + _noise(ours, rivals[best])
+        if len(known) > 1:
+            text += f"; {ahead} of {len(known)} are ahead" if ahead else f"; the best of {len(known)}"
+        spreads = [each.std / math.sqrt(max(1, each.runs - each.failures)) for each in (ours, rivals[best]) if each.std]
+        if None not in (ours.std, rivals[best].std) and abs(ours.mean - known[best]) < 2 * math.hypot(*spreads):
+            text += "; less than two standard errors apart"
         text += f"; {ours.failures} of {ours.runs} runs failed" if ours.failures else ""
         yield Verdict(subject, "behind" if ahead else "ahead", best, text)
 
@@ -136,11 +137,3 @@ def compared_on_shared(
     if len(shared):
         theirs = {methods.title(name): means[name] for name in rivals}
         yield from compared(subject, means[ours], theirs, what(shared), goal=goal)
-
-
-def _noise(ours: Mean, rival: Mean) -> str:
-    """A word of warning where the difference may be chance."""
-    if ours.mean is None or rival.mean is None or ours.std is None or rival.std is None:
-        return ""
-    error = math.hypot(*(each.std / math.sqrt(max(1, each.runs - each.failures)) for each in (ours, rival) if each.std))
-    return "; less than two standard errors apart" if abs(ours.mean - rival.mean) < 2 * error else ""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import pandas as pd
 
 from infoknife.paper.engine import methods
 from infoknife.paper.engine.records import (
+    NOTHING,
     Frame,
     Mean,
     grouped,
@@ -18,10 +18,9 @@ from infoknife.paper.engine.records import (
     percents,
     preset_title,
     several,
-    text,
 )
 from infoknife.paper.engine.trial import Outcome
-from infoknife.pictures import Block, Heading, Table
+from infoknife.pictures import Block, Chart, Heading, Panel, Table
 
 
 def settings_of(settings: Any, preset: str, arguments: Mapping[str, Any]) -> Any:
@@ -79,15 +78,20 @@ def in_order(found: Iterable[Any], order: Iterable[Any]) -> list[Any]:
     return [*first, *sorted(names - {*first})]
 
 
+def panels_chart(name: str, title: str, x_label: str, y_label: str, panels: Sequence[Panel], most: int) -> Chart | None:
+    """A chart with at most so many panels side by side, if there are any."""
+    return Chart(name, title, x_label, y_label, tuple(panels), min(most, len(panels))) if panels else None
+
+
 class Row(NamedTuple):
-    """A method's means by column, ``None`` where it has none, and the paper's, if it has some."""
+    """A method's means by column, and the paper's."""
 
     title: str
     paper_title: str
-    means: Sequence[Mean | None]
-    published: Sequence[Mean | None]
+    means: Sequence[Mean]
+    published: Sequence[Mean]
     mean: float | None = None
-    published_mean: Mean | None = None
+    published_mean: Mean = NOTHING
 
 
 def percent_table(caption: str, head: Sequence[str], rows: Sequence[Row], paper: str = "published") -> Table:
@@ -95,13 +99,13 @@ def percent_table(caption: str, head: Sequence[str], rows: Sequence[Row], paper:
     lines: list[tuple[str, ...]] = []
     ours: dict[int, list[float | None]] = {}
     last = ("mean",) if len(head) > 1 else ()
-    write = partial(text, write=percents)
     for row in rows:
-        ours[len(lines)] = [*(each and each.mean for each in row.means), *([row.mean] if last else [])]
-        lines.append((row.title, _seeds(row.means), *map(write, row.means), *([percents(row.mean)] if last else [])))
-        if any(row.published):
-            whole = [write(row.published_mean)] if last else []
-            lines.append((row.paper_title, paper, *map(write, row.published), *whole))
+        ours[len(lines)] = [*(each.mean for each in row.means), *([row.mean] if last else [])]
+        runs = sorted({each.runs for each in row.means if each.runs}) or [0]
+        seeds = several(runs[0], "seed") if len(runs) == 1 else f"{runs[0]} to {runs[-1]} seeds"
+        lines.append((row.title, seeds, *_texts(row.means), *([percents(row.mean)] if last else [])))
+        if any(each.runs for each in row.published):
+            lines.append((row.paper_title, paper, *_texts([*row.published, *([row.published_mean] if last else [])])))
     known = pd.DataFrame(ours.values(), index=list(ours), dtype=float)
     shown = known.loc[:, known.notna().sum() > 1]
     best = tuple((row, 2 + column) for column, row in shown.idxmax().items())
@@ -110,14 +114,13 @@ def percent_table(caption: str, head: Sequence[str], rows: Sequence[Row], paper:
     )
 
 
-def _seeds(means: Iterable[Mean | None]) -> str:
-    runs = sorted({each.runs for each in means if each is not None}) or [0]
-    return several(runs[0], "seed") if len(runs) == 1 else f"{runs[0]} to {runs[-1]} seeds"
+def _texts(means: Iterable[Mean]) -> Iterator[str]:
+    return (each.text(percents) for each in means)
 
 
-def whole_mean(means: Iterable[Mean | None]) -> float | None:
+def whole_mean(means: Iterable[Mean]) -> float | None:
     """The mean of means that are all there."""
-    known = pd.Series([None if each is None else each.mean for each in means], dtype=float)
+    known = pd.Series([each.mean for each in means], dtype=float)
     return float(known.mean()) if len(known) and known.notna().all() else None
 
 
@@ -134,14 +137,10 @@ def cost_table(runs: Frame, base: str, place: str | list[str], places: str, per:
     unregularized = times.get(base, pd.Series(dtype=float))
     rows = []
     for method, own in sorted(grouped(runs, "method"), key=lambda group: methods.rank(group[0])):
-        each = times[method]
-        ratio = (each / unregularized).mean()
-        mean, ratio = (
-            form.format(value) if pd.notna(value) else "–"
-            for form, value in (("{:.3g}", each.mean()), ("{:.2f}", ratio))
-        )
+        cells = (("{:.3g}", times[method].mean()), ("{:.2f}", (times[method] / unregularized).mean()))
+        numbers = (form.format(value) if pd.notna(value) else "–" for form, value in cells)
         counts = str(len(own)), str(own["failed"].sum())
-        rows.append((methods.title(method), mean, ratio, *counts, minutes(own["seconds"].sum())))
+        rows.append((methods.title(method), *numbers, *counts, minutes(own["seconds"].sum())))
     without = methods.title(base).lower()
     caption = f"Cost of training: the mean over {places}, and over the {places} that {without} has as well"
     head = ("method", f"{unit} per {per}", f"× {without}", "runs", "failed", "in all")

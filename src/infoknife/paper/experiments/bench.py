@@ -109,13 +109,9 @@ def trials(
 ) -> list[Trial]:
     """List the trials of a preset, or of another choice of tasks, methods, sample sizes and seeds.
 
-    Args:
-        preset: ``"standard"``: all tasks; ``"relations"``: thirty pairs, most of them neither linear nor monotone;
-            ``"quick"``: a few, in minutes.
-        tasks: Names of tasks.
-        only: Names of estimators; each is given the tasks that it can do.
-        sizes: Numbers n of samples.
-        seeds: Where samples and starts come from.
+    The preset is ``"standard"``: all tasks; ``"relations"``: thirty pairs, most of them neither linear nor monotone; or
+    ``"quick"``: a few, in minutes. Tasks and estimators (``only``) are named; each estimator is given the tasks that it
+    can do. ``sizes`` are numbers n of samples, and samples and starts come from ``seeds``.
 
     Examples:
         >>> len(trials("quick", tasks=["moons", "gaussian-1x1"], only=["knife", "mine"], sizes=[500, 1000]))
@@ -160,7 +156,12 @@ def run(arguments: Arguments, on_step: OnStep) -> Outcome:
     measured, stopping = (round(n * arguments[name]) for name in ("measured", "validation"))
     parts = [n - measured - stopping, stopping, measured]
     train, validation, rows = zip(*(array.split(parts) for array in samples), strict=True)
-    module: nn.Module = seeded(partial(_make, task, arguments["method"]), seed)
+    method = arguments["method"]
+    if isinstance(task, EntropyTask):
+        make: Callable[[], nn.Module] = partial(DENSITIES[method], task.x_dim)
+    else:
+        make = partial(mi, method, task.x_dim, task.y_dim, y_classes=task.y_classes)
+    module: nn.Module = seeded(make, seed)
     _learn(module, train, validation, arguments, on_step)
     moves = None
     if task.parameter is not None:
@@ -169,12 +170,6 @@ def run(arguments: Arguments, on_step: OnStep) -> Outcome:
     estimate, slope = _measured(module, rows, moves, seed)
     results = _with_error("", truth_of(task), estimate)
     return Outcome(results if slope is None else results | _with_error("gradient_", task.gradient(), slope), {})
-
-
-def _make(task: Task, method: str) -> nn.Module:
-    if isinstance(task, EntropyTask):
-        return DENSITIES[method](task.x_dim)
-    return mi(method, task.x_dim, task.y_dim, y_classes=task.y_classes)
 
 
 def _learn(
@@ -285,22 +280,18 @@ def task_table(n: int, runs: Frame, titles: Sequence[str]) -> Table:
     return Table(caption, ("task", "truth", *titles), rows, best=best)
 
 
-def _size_chart(runs: Frame, name: str) -> Chart | None:
-    """Mean |error| by number of samples, where there are several."""
-    lines = []
-    for method, own in grouped(runs, "method"):
-        found = own.groupby("n")["off"].mean().dropna()
-        lines += [curve(method, list(found.index), list(found), "points")] if len(found) else []
-    panel = Panel("", tuple(reversed(lines)), log_x=True, log_y=True)
-    chart = Chart(name, "Mean |error| by number of samples", "samples", "nats", (panel,))
-    return chart if runs["n"].nunique() > 1 else None
-
-
 def _blocks(runs: Frame) -> Iterator[Block | None]:
     for preset, kind, part in _kinds(runs):
         yield Heading(f"{kind.capitalize()}, {preset_title(preset).lower()}")
         yield size_table(part, kind)
-        yield _size_chart(part, f"bench-{kind}-{preset}")
+        if part["n"].nunique() > 1:
+            lines = []
+            for method, own in grouped(part, "method"):
+                found = own.groupby("n")["off"].mean().dropna()
+                lines += [curve(method, list(found.index), list(found), "points")] if len(found) else []
+            panel = Panel("", tuple(reversed(lines)), log_x=True, log_y=True)
+            name = f"bench-{kind}-{preset}"
+            yield Chart(name, "Mean |error| by number of samples", "samples", "nats", (panel,))
         titles = list(dict.fromkeys(part["title"]))
         most, *fewer = (task_table(n, own, titles) for n, own in reversed([*part.groupby("n")]))
         yield most

@@ -54,16 +54,13 @@ def select(
     data: Path | None = None,
     only: Mapping[str, Iterable[object] | None] | None = None,
 ) -> list[Trial]:
-    """List the trials of an experiment or a group.
+    """List the trials of an experiment or a group, of ``names()``.
 
-    Args:
-        name: One of ``names()``.
-        preset: ``"paper"``: the published protocol; ``"ours"``: our best on the same samples; ``"quick"``: minutes.
-            Applications have ``"cpu"``, what two cores can do, instead of ``"ours"``.
-        data: The folder of the user's data; what is in it is part of a trial's identity.
-        only: By the name of an argument, the values that are wanted, all others if not given: ``"method"``,
-            ``"seed"``; ``"corpus"``, ``"weight"``, ``"task"``, ``"train_size"`` (a number or ``"all"``) and ``"pair"``,
-            as ``"mnist-mnistm"``, where an experiment has such.
+    The preset is ``"paper"``: the published protocol; ``"ours"``: our best on the same samples; ``"quick"``: minutes.
+    Applications have ``"cpu"``, what two cores can do, instead of ``"ours"``. What is in the folder of the user's data
+    is part of a trial's identity. ``only`` has the values that are wanted by the name of an argument: ``"method"``,
+    ``"seed"``; ``"corpus"``, ``"weight"``, ``"task"``, ``"train_size"`` (a number or ``"all"``) and ``"pair"``, as
+    ``"mnist-mnistm"``, where an experiment has such.
 
     Examples:
         >>> len(select("table1", "paper", only={"method": ["knife"], "seed": [0, 1]}))  # two dimensions
@@ -71,21 +68,16 @@ def select(
     """
     one_of("experiment", name, tuple(names()))
     one_of("preset", preset, PRESETS)
-    parts = [get(part) for part in GROUPS.get(name, (name,))]
-    trials = [trial for part in parts for trial in part.trials(preset, data)]
+    trials = [trial for part in GROUPS.get(name, (name,)) for trial in get(part).trials(preset, data)]
     for argument, wanted in (only or {}).items():
         if wanted is not None:
-            trials = _with(trials, argument, tuple(wanted))
+            values, found = tuple(wanted), {trial: _argument(trial, argument) for trial in trials}
+            for value in values:
+                if value not in found.values():
+                    known = ", ".join(map(str, dict.fromkeys(found.values())))
+                    raise ValueError(f"{argument} is {value!r}; expected one of {known}")
+            trials = [trial for trial in trials if found[trial] in values]
     return trials
-
-
-def _with(trials: list[Trial], name: str, wanted: tuple[object, ...]) -> list[Trial]:
-    """Keep the trials whose argument is one of those that are wanted."""
-    known = tuple(dict.fromkeys(_argument(trial, name) for trial in trials))
-    for value in wanted:
-        if value not in known:
-            raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(str, known))}")
-    return [trial for trial in trials if _argument(trial, name) in wanted]
 
 
 def _argument(trial: Trial, name: str) -> object:

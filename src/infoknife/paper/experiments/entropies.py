@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from infoknife.paper.engine import methods
-from infoknife.paper.engine.records import Frame, Mean, grouped, means, numeric, preset_title, signed, text
+from infoknife.paper.engine.records import NOTHING, Frame, Mean, grouped, means, numeric, preset_title, signed
 from infoknife.paper.engine.verdicts import Point, Verdict, compared, reproduced
 from infoknife.pictures import Block, Chart, Panel, Series, Table
 from infoknife.pictures.charts import TRUTH, settled_range
@@ -44,8 +44,8 @@ def error_table(runs: Frame, published: Published) -> Table:
         (
             methods.title(density),
             str(dim),
-            *(text(cells.get((dim, density, preset))) for preset in presets),
-            text(published.get((density, dim))),
+            *(cells.get((dim, density, preset), NOTHING).text() for preset in presets),
+            published.get((density, dim), NOTHING).text(),
         )
         for dim, density in sorted(keys, key=lambda key: (key[0], methods.rank(key[1]), key[1]))
     )

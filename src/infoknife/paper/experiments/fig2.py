@@ -44,20 +44,17 @@ def run(arguments: Arguments, on_step: OnStep) -> Outcome:
     task = TriangleMixture.draw(arguments["triangles"], arguments["dim"], arguments["seed"])
     seeds = 1000 + 2 * arguments["seed"], 1001 + 2 * arguments["seed"]  # away from those that drew the mixtures
     x, fresh = (rows_of(task, arguments["rows"], seed) for seed in seeds)
-    density, losses, more = _trained(arguments, x, on_step)
+    options = {name: arguments[name] for name in ("steps", "batch_size", "lr", "seed")}
+    if "candidates" in arguments:
+        trial_steps = arguments["trial_steps"]
+        density, losses, more = best_of(arguments["candidates"], x, on_step, trial_steps=trial_steps, **options)
+    else:
+        density, more = density_of(arguments), dict[str, Any]()
+        losses = train(density, x, on_step, **options)
     results, curves = density_outcome(density, fresh, losses, task.entropy())
     if arguments["dim"] == 1:
         return Outcome(results | more | {"kl": divergence(task, density)}, curves | drawn(task, density))
     return Outcome(results | more, curves)
-
-
-def _trained(arguments: Arguments, x: Tensor, on_step: OnStep) -> tuple[Density, list[float], dict[str, Any]]:
-    """Train the density that the arguments name, or the best of several on held-out rows."""
-    options = {name: arguments[name] for name in ("steps", "batch_size", "lr", "seed")}
-    if "candidates" in arguments:
-        return best_of(arguments["candidates"], x, on_step, trial_steps=arguments["trial_steps"], **options)
-    density = density_of(arguments)
-    return density, train(density, x, on_step, **options), {}
 
 
 def best_of(
@@ -65,8 +62,7 @@ def best_of(
 ) -> tuple[Density, list[float], dict[str, Any]]:
     """Fit every candidate briefly to nine tenths of x (N, dim), then the best on the last tenth to all of it.
 
-    Returns:
-        The density, its losses, and the choice with the held-out values in nats, for the record.
+    Returned are the density, its losses, and the choice with the held-out values in nats, for the record.
     """
     rows, held_out = x[: -len(x) // HELD_OUT], x[-len(x) // HELD_OUT :]
 

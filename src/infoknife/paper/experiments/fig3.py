@@ -83,7 +83,7 @@ def _published(staircase: str) -> Iterator[Arguments]:
 
 
 def _published_uniform() -> Iterator[Arguments]:
-    """The third row: widths, rates and clipping are drawn anew for every run, the same for all methods."""
+    """The third row: widths, rates and clipping are drawn for every run, the same for all methods."""
     for seed in range(RUNS):
         draw = torch.Generator().manual_seed(seed)
         hidden, lr, clip = (

@@ -28,6 +28,7 @@ from infoknife.paper.experiments.applied import (
     each_preset,
     in_order,
     outcome,
+    panels_chart,
     rivals_of,
     settings_of,
 )
@@ -77,17 +78,13 @@ def run(arguments: Arguments, context: RunContext) -> Outcome:
 
 
 def check(arguments: Arguments, data: Path | None) -> None:
-    """Raise where the texts of a trial cannot be used; a corpus is looked at once."""
+    """Raise where the texts of a trial cannot be used; each corpus is checked once."""
     _check(fair_text.FairTextSettings.of({name: arguments[name] for name in CORPUS if name in arguments}), data)
 
 
 @lru_cache
 def _check(settings: Any, data: Path | None) -> None:
     fair_text.check_corpus(settings, data)
-
-
-def _files(arguments: Arguments, data: Path | None) -> list[Path]:
-    return [] if arguments["corpus"] == "synthetic" else data_files(data)
 
 
 def _trials(corpora: Mapping[str, Sequence[float]], seeds: int) -> Iterator[Arguments]:
@@ -111,11 +108,6 @@ class Tradeoff(NamedTuple):
     weight: float
     main: Mean
     private: Mean
-
-
-def _with_weight(runs: Frame) -> Frame:
-    """A method without a regularizer has no weight, whatever was set."""
-    return runs.assign(weight=numeric(runs, "weight").mask(runs["method"].isin(UNWEIGHTED), 0.0).fillna(0.0))
 
 
 def tradeoffs(runs: Frame) -> list[Tradeoff]:
@@ -211,7 +203,7 @@ def _curves(runs: Frame, name: str) -> Chart | None:
             sides = zip(("main", "private"), chances, strict=True)
             panels += [_side(corpus, f"{title}: {side}", side, chance, found) for side, chance in sides]
     title = "Accuracy on the label (left) and of the strongest probe of the private attribute (right), mean over seeds"
-    return Chart(name, title, "λ", "percent", tuple(panels), 2) if panels else None
+    return panels_chart(name, title, "λ", "percent", panels, 2)
 
 
 def _side(corpus: str, title: str, side: str, chance: float | None, found: Sequence[Tradeoff]) -> Panel:
@@ -220,28 +212,28 @@ def _side(corpus: str, title: str, side: str, chance: float | None, found: Seque
     label_only = [getattr(point, side).mean for point in lines.pop(BASE, [])]
     weights = [point.weight for line in lines.values() for point in line]
     ends, grey = [min(weights), max(weights)], methods.get(BASE)
-    series = [each for method, line in lines.items() for each in _line(method, line, side)]
+    series = []
+    for method, line in lines.items():
+        cells = [getattr(point, side) for point in line]
+        series.append(curve(method, [point.weight for point in line], [cell.mean for cell in cells], "points"))
+        xs, ys = list[float | None](), list[float | None]()
+        for point, cell in zip(line, cells, strict=True):
+            if cell.std is not None:  # whiskers of one deviation
+                xs, ys = (
+                    [*xs, point.weight, point.weight, None],
+                    [*ys, cell.mean - cell.std, cell.mean + cell.std, None],
+                )
+        series.append(curve(method, xs, ys, "whisker"))
     series += [Series(grey.title, grey.colour, "dashed", ends, [level, level]) for level in label_only]
     at = ("main", "private").index(side)
-    for (which, method), cells in PUBLISHED.items():
+    for (which, method), pairs in PUBLISHED.items():
         if which == corpus:
-            shown = [cell[at] for cell in cells]
+            shown = [pair[at] for pair in pairs]
             series.append(Series("published", methods.get(method).colour, "faint", WEIGHTS[corpus], shown))
     if corpus in LABEL_ONLY:
         series.append(Series("published", grey.colour, "faint", ends, [LABEL_ONLY[corpus][at]] * 2))
     series += [] if chance is None else [Series("chance", TRUTH, "truth", ends, [chance, chance])]
     return Panel(title, tuple(series), log_x=True)
-
-
-def _line(method: str, line: Sequence[Tradeoff], side: str) -> Iterator[Series]:
-    """Means over seeds, and whiskers of one deviation."""
-    at, cells = [point.weight for point in line], [getattr(point, side) for point in line]
-    yield curve(method, at, [cell.mean for cell in cells], "points")
-    xs, ys = list[float | None](), list[float | None]()
-    for x, cell in zip(at, cells, strict=True):
-        if cell.std is not None:
-            xs, ys = [*xs, x, x, None], [*ys, cell.mean - cell.std, cell.mean + cell.std, None]
-    yield curve(method, xs, ys, "whisker")
 
 
 def _plane(runs: Frame, name: str) -> Chart | None:
@@ -259,8 +251,7 @@ def _plane(runs: Frame, name: str) -> Chart | None:
                 series.append(Series("published", methods.get(method).colour, "dots", *dots))
         panels += [Panel(title, tuple(series))] if found else []
     title = "The trade-off: a mark for each weight, ideal in the upper left corner"
-    whole = Chart(name, title, "private accuracy, percent", "main, percent", tuple(panels), min(3, len(panels)))
-    return whole if panels else None
+    return panels_chart(name, title, "private accuracy, percent", "main, percent", panels, 3)
 
 
 def _ours_last(found: Sequence[Tradeoff]) -> list[str]:
@@ -321,8 +312,10 @@ FIG4 = Experiment(
     verdicts=_verdicts,
     summary=_summary,
     needs=("corpus", "weight"),
-    derive=_with_weight,
+    derive=lambda runs: runs.assign(  # a method without a regularizer has no weight, whatever was set
+        weight=numeric(runs, "weight").mask(runs["method"].isin(UNWEIGHTED), 0.0).fillna(0.0)
+    ),
     place=lambda arguments: f"{arguments['corpus']} λ={arguments['weight']:g}",
     check=check,
-    files=_files,
+    files=lambda arguments, data: [] if arguments["corpus"] == "synthetic" else data_files(data),
 )

@@ -105,17 +105,15 @@ def statistics_charts(name: str, found: Sequence[Climb]) -> Iterator[Block]:
     """Bias, variance and mean squared error by level, over all seeds, a chart for each preset."""
     for preset in dict.fromkeys(climb.preset for climb in found):
         own = [climb for climb in reversed(found) if climb.preset == preset]
-        panels = tuple(
-            Panel(title, tuple(_by_level(climb, column) for climb in own), log_y=column != "bias")
-            for column, title in STATISTICS.items()
-        )
+        panels = []
+        for column, title in STATISTICS.items():
+            lines = (
+                curve(each.method, [*each.levels["truth"]], [*each.levels[column]], "points")._replace(label=each.title)
+                for each in own
+            )
+            panels.append(Panel(title, tuple(lines), log_y=column != "bias"))
         title = f"{preset_title(preset)}: over all runs, by level"
-        yield Chart(f"{name}-{preset}", title, "truth, nats", "", panels, 3)
-
-
-def _by_level(climb: Climb, column: str) -> Series:
-    line = curve(climb.method, list(climb.levels["truth"]), list(climb.levels[column]), "points")
-    return line._replace(label=climb.title)
+        yield Chart(f"{name}-{preset}", title, "truth, nats", "", tuple(panels), 3)
 
 
 def climb_charts(name: str, found: Sequence[Climb], stairs: Stairs) -> Iterator[Block]:
@@ -177,15 +175,13 @@ def _beside_the_paper(climb: Climb, paper: Numbers, best_run: bool) -> Iterator[
         yield from compared(climb.title, Mean(ours), {"the paper": Mean(theirs)}, "mean |bias|, nats")
         return
     shown = [level["mean"] for level in climb.best["levels"]] if best_run else climb.levels["mean"]
+    size = levels["paper"].abs()
+    allowed = (OWN_SPREAD * levels["spread"]).clip(upper=MOST * size).clip(lower=PART * size)
     points = [
-        Point(f"{at.truth:g} nats", Mean(shown[i]), Mean(at.paper), _tolerance(at.paper, at.spread), at.truth)
-        for i, at in zip(levels.index, levels.itertuples(), strict=True)
+        Point(f"{at.truth:g} nats", Mean(shown[i]), Mean(at.paper), spread, at.truth)
+        for (i, at), spread in zip(levels.iterrows(), allowed, strict=True)
     ]
     yield from reproduced(climb.title, points, decimals(2))
-
-
-def _tolerance(value: float, spread: float) -> float:
-    return max(PART * abs(value), min(OWN_SPREAD * spread, MOST * abs(value)))
 
 
 def _mse(climb: Climb) -> Mean:

@@ -103,7 +103,7 @@ def level_statistics(estimates: Sequence[float], truths: Sequence[float]) -> lis
 
 
 def density_outcome(density: Density, fresh: Tensor, losses: list[float], truth: float) -> Outcome:
-    """Put the estimate on fresh rows beside the truth, with the curve of training."""
+    """Compare the estimate on fresh rows with the truth, with the curve of training."""
     value, stderr = entropy_on(density, fresh)
     step, estimate = block_means(losses)
     results = {"truth": truth, "estimate": value, "stderr": stderr, "error": value - truth}
@@ -111,7 +111,7 @@ def density_outcome(density: Density, fresh: Tensor, losses: list[float], truth:
 
 
 def climb_outcome(estimates: list[float], truths: list[float]) -> Outcome:
-    """Put the statistics of all levels beside the truth, with the curve."""
+    """Compare the statistics of all levels with the truth, with the curve."""
     step, estimate = block_means(estimates, points=400)
     each = len(estimates) / len(truths)
     truth = [truths[min(int((s - 0.5) / each), len(truths) - 1)] for s in step]

@@ -1,6 +1,6 @@
 """Table 2: an encoder of texts that is fine-tuned through an information bottleneck (section 4.1)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
@@ -11,6 +11,7 @@ import pandas as pd
 from infoknife.paper.applications import ib_text, pretrained
 from infoknife.paper.engine import methods
 from infoknife.paper.engine.records import (
+    NOTHING,
     Frame,
     Mean,
     decimals,
@@ -20,7 +21,6 @@ from infoknife.paper.engine.records import (
     numeric,
     percents,
     several,
-    text,
 )
 from infoknife.paper.engine.trial import Arguments, Experiment, Outcome, RunContext
 from infoknife.paper.engine.verdicts import Point, Verdict, compared_on_shared, reproduced
@@ -32,6 +32,7 @@ from infoknife.paper.experiments.applied import (
     in_order,
     mean_curve,
     outcome,
+    panels_chart,
     percent_table,
     rivals_of,
     settings_of,
@@ -70,7 +71,7 @@ def run(arguments: Arguments, context: RunContext) -> Outcome:
 
 
 def check(arguments: Arguments, data: Path | None) -> None:
-    """Raise where pairs or encoder of a trial cannot be used; each is looked at once."""
+    """Raise where pairs or encoder of a trial cannot be used; each is checked once."""
     settings = ib_text.BottleneckSettings.of({name: arguments[name] for name in PAIRS if name in arguments})
     _check_pairs(settings, data)
     _check_encoder(str(arguments.get("encoder", settings.encoder)))
@@ -110,15 +111,6 @@ def _cpu() -> Iterator[Arguments]:
             for task in GLUE:
                 for method in (BASE, *rivals_of(BASE, methods.BOTTLENECK)):
                     yield {"task": task, "method": method, "seed": seed, "train_size": size}
-
-
-def _quick() -> Iterator[Arguments]:
-    yield from ({"task": "mrpc", "method": method, "seed": 0} for method in (BASE, "knife"))
-
-
-def _place(arguments: Arguments) -> str:
-    rows = arguments.get("train_size")
-    return str(arguments["task"]) + (f" n={rows}" if rows else "")
 
 
 # what records say
@@ -164,16 +156,16 @@ def score_table(runs: Frame) -> Table:
     tasks, kept, rows = in_order(runs["task"], GLUE), best(runs), []
     columns = [(task, metric) for task in tasks for metric in GLUE.get(task, ())]
     for method, own in grouped(kept, "method"):
-        ours = [
-            mean_of(own[own["task"] == task], metric, 100.0) if (own["task"] == task).any() else None
-            for task, metric in columns
-        ]
         paper = PUBLISHED.get(method, {}) if own["pairs"].iloc[0] == ALL else {}
         scores = means(own, "task", "score", 100.0)
-        whole = _paper_mean(paper) if paper and columns == COLUMNS else None
-        published = [paper.get(column) for column in columns]
-        title, mean = methods.title(method), whole_mean(map(scores.get, tasks))
-        rows.append(Row(title, title, ours, published, mean, whole))
+        whole = NOTHING
+        if paper and columns == COLUMNS:
+            by_task = (fmean(paper[task, metric].mean or 0.0 for metric in GLUE[task]) for task in GLUE)
+            whole = Mean(fmean(by_task), None, SEEDS)
+        ours = [mean_of(_of(own, task), metric, 100.0) for task, metric in columns]
+        published = [paper.get(column, NOTHING) for column in columns]
+        mean = whole_mean(scores.get(task, NOTHING) for task in tasks)
+        rows.append(Row(methods.title(method), methods.title(method), ours, published, mean, whole))
     chosen = "; of several settings the best for each task" if len(kept) < len(runs) else ""
     caption = (
         f"{runs['ground'].iloc[0]}: percent on validation pairs, mean ± deviation over seeds, and the mean over tasks"
@@ -182,8 +174,8 @@ def score_table(runs: Frame) -> Table:
     return percent_table(caption, [f"{_title(t)} {_title(m)}" for t, m in columns], rows, "published, BERT")
 
 
-def _paper_mean(paper: Mapping[tuple[str, str], Mean]) -> Mean:
-    return Mean(fmean(fmean(paper[task, m].mean or 0.0 for m in metrics) for task, metrics in GLUE.items()), None, 10)
+def _of(runs: Frame, task: str) -> Frame:
+    return runs[runs["task"] == task]
 
 
 def information_table(runs: Frame) -> Table:
@@ -205,7 +197,7 @@ def choice_table(runs: Frame) -> Table:
     several_choices = runs[runs.groupby("method")["choice"].transform("nunique") > 1]
     for (method, dim, weight), own in grouped(several_choices, ["method", "bottleneck", "weight"]):
         scores = means(own, "task", "score", 100.0)
-        cells = (text(scores.get(task), percents) for task in tasks)
+        cells = (scores.get(task, NOTHING).text(percents) for task in tasks)
         rows.append((methods.title(method), str(dim), "–" if pd.isna(weight) else f"{weight:g}", *cells))
     caption = f"{runs['ground'].iloc[0]}: the mean of each task's metrics by setting, percent"
     return Table(caption, ("method", "K", "λ", *map(_title, tasks)), tuple(rows), 3)
@@ -219,17 +211,12 @@ def _plane(runs: Frame, name: str) -> Chart | None:
     panels, kept = [], best(runs)
     for task in in_order(runs["task"], GLUE):
         lines = []
-        for method, own in reversed([*grouped(kept[kept["task"] == task], "method")]):
+        for method, own in reversed([*grouped(_of(kept, task), "method")]):
             _, x, y = mean_curve(own, "epoch", "information", "relevance")
             lines += [curve(method, x, y, "points"), curve(method, x[-1:], y[-1:], "marks")] if x else []
         panels += [Panel(_title(task), tuple(lines))] if lines else []
     title = f"The information plane, {runs['pairs'].iloc[0]}: a point per epoch, the last one large, mean over seeds"
-    whole = Chart(name, title, "I(Z; X), nats", "I(Z; Y), nats", tuple(panels), min(3, len(panels)))
-    return whole if panels else None
-
-
-def _summary(runs: Frame) -> list[Table]:
-    return [score_table(own) for _, own in grouped(runs, "ground")]
+    return panels_chart(name, title, "I(Z; X), nats", "I(Z; Y), nats", panels, 3)
 
 
 def _story(preset: str, runs: Frame) -> Iterator[Block | None]:
@@ -245,28 +232,25 @@ def _verdicts(runs: Frame) -> Iterator[Verdict]:
     """KNIFE against no bottleneck and against its rivals, on the tasks and seeds that both have; and the paper."""
     for (_, pairs), own in grouped(runs, ["ground", "pairs"]):
         kept = best(own)
-        if pairs == ALL and kept["preset"].iloc[0] == "paper":
-            yield from _paper_verdicts(kept)
+        for method, group in grouped(kept, "method"):
+            if pairs == ALL and kept["preset"].iloc[0] == "paper":
+                points = [
+                    Point(
+                        f"{_title(task)} {_title(metric)}", mean_of(_of(group, task), metric, 100.0), cell, goal=100.0
+                    )
+                    for (task, metric), cell in PUBLISHED.get(method, {}).items()
+                ]
+                yield from reproduced(methods.title(method), points, percents)
         scores = kept.assign(score=100.0 * numeric(kept, "score")).pivot_table("score", ["task", "seed"], "method")
         subject = f"{methods.title('knife')}, {pairs}"
         for name in dict.fromkeys(kept["method"]) if "knife" in scores else ():
             if name != "knife" and name in scores:
-                yield from compared_on_shared(subject, scores, "knife", [name], _averaged_tasks, goal=100.0, by="task")
+                yield from compared_on_shared(subject, scores, "knife", [name], _what, goal=100.0, by="task")
 
 
-def _averaged_tasks(shared: Frame) -> str:
+def _what(shared: Frame) -> str:
     tasks = in_order(shared.index.get_level_values("task"), GLUE)
     return f"mean over {', '.join(map(_title, tasks))}, percent"
-
-
-def _paper_verdicts(runs: Frame) -> Iterator[Verdict]:
-    """Whether the metrics are those of the paper."""
-    for method, own in grouped(runs, "method"):
-        points = []
-        for (task, metric), cell in PUBLISHED.get(method, {}).items():
-            ours = mean_of(own[own["task"] == task], metric, 100.0)
-            points.append(Point(f"{_title(task)} {_title(metric)}", ours, cell, goal=100.0))
-        yield from reproduced(methods.title(method), points, percents)
 
 
 TABLE2 = Experiment(
@@ -280,14 +264,18 @@ TABLE2 = Experiment(
     "network.",
     source="Table 2 (tab:result_glue; BERT, 10 seeds), read from the paper's LaTeX source",
     run=run,
-    presets={"paper": _paper, "cpu": _cpu, "quick": _quick},
+    presets={
+        "paper": _paper,
+        "cpu": _cpu,
+        "quick": lambda: [{"task": "mrpc", "method": method, "seed": 0} for method in (BASE, "knife")],
+    },
     blocks=each_preset(_story),
     verdicts=_verdicts,
-    summary=_summary,
+    summary=lambda runs: [score_table(own) for _, own in grouped(runs, "ground")],
     needs=("task", "train_size"),
     columns=("encoder", "encoder_name", "layers", "train_size", "bottleneck", "weight"),
     derive=_with_ground,
-    place=_place,
+    place=lambda arguments: arguments["task"] + (f" n={rows}" if (rows := arguments.get("train_size")) else ""),
     check=check,
     files=lambda arguments, data: data_files(data),
 )

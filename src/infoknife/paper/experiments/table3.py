@@ -8,7 +8,7 @@ from typing import Any
 
 from infoknife.paper.applications import domain_adaptation
 from infoknife.paper.engine import methods
-from infoknife.paper.engine.records import Frame, Mean, grouped, mean_of, means, numeric, percents
+from infoknife.paper.engine.records import NOTHING, Frame, Mean, grouped, mean_of, means, numeric, percents
 from infoknife.paper.engine.trial import Arguments, Experiment, Outcome, RunContext
 from infoknife.paper.engine.verdicts import DEVIATIONS, Point, Verdict, compared_on_shared, reproduced
 from infoknife.paper.experiments.applied import (
@@ -18,6 +18,7 @@ from infoknife.paper.experiments.applied import (
     in_order,
     mean_curve,
     outcome,
+    panels_chart,
     percent_table,
     rivals_of,
     settings_of,
@@ -73,7 +74,7 @@ PUBLISHED = {
 def run(arguments: Arguments, context: RunContext, base: str | None = None) -> Outcome:
     """Train one pair with one method; a trial that was killed goes on from its checkpoint."""
     settings = settings_of(domain_adaptation.AdaptationSettings, base or context.preset, arguments)
-    source, target = _pair(settings.source, settings.target, context.data, settings.size)
+    source, target = _pair(settings.source, settings.target, folder=context.data, size=settings.size)
     return outcome(domain_adaptation.adapt(settings, source, target, **context.where), settings)
 
 
@@ -91,9 +92,7 @@ def _files(arguments: Arguments, data: Path | None) -> list[Path]:
     )
 
 
-@lru_cache(maxsize=1)  # trials of a pair follow each other
-def _pair(source: str, target: str, folder: Path | None, size: int) -> Any:
-    return domain_adaptation.load_pair(source, target, folder=folder, size=size)
+_pair = lru_cache(maxsize=1)(domain_adaptation.load_pair)  # trials of a pair follow each other
 
 
 def _trials(seeds: int) -> Iterator[Arguments]:
@@ -127,10 +126,9 @@ def accuracy_table(runs: Frame, caption: str, column: str = "accuracy", paper: b
     pairs, rows = in_order(runs["pair"], TITLES), []
     for (method, title), own in grouped(runs, ["method", "title"]):
         found = means(own, "pair", column, 100.0)
-        ours = [found.get(pair) for pair in pairs]
         published = PUBLISHED.get(method, {}) if paper else {}
-        whole = published.get("mean") if pairs == TITLES else None
-        theirs = [published.get(pair) for pair in pairs]
+        ours, theirs = ([cells.get(pair, NOTHING) for pair in pairs] for cells in (found, published))
+        whole = published.get("mean", NOTHING) if pairs == TITLES else NOTHING
         rows.append(Row(title, methods.title(method), ours, theirs, whole_mean(ours), whole))
     return percent_table(caption, pairs, rows)
 
@@ -171,7 +169,7 @@ def _curves(runs: Frame, column: str, chart: str, title: str, unit: str, scale: 
             lines += [curve(method, steps, [scale * mean for mean in found])] if steps else []
         if lines:
             panels.append(Panel(pair, tuple(reversed(lines)), settled_range(lines) if scale == 1 else None))
-    return Chart(chart, title, "step", unit, tuple(panels), min(3, len(panels))) if panels else None
+    return panels_chart(chart, title, "step", unit, panels, 3)
 
 
 def _features(runs: Frame, name: str) -> Chart | None:
@@ -181,9 +179,8 @@ def _features(runs: Frame, name: str) -> Chart | None:
     after = [
         Panel(methods.title(method), dots) for method, features in found.items() if (dots := _dots(features, "after"))
     ]
-    panels = (*before, *after)
     title = f"Features, {runs['pair'].iloc[0]}: source and target, two principal components, first seed"
-    return Chart(name, title, "component 1", "component 2", panels, min(5, len(panels))) if panels else None
+    return panels_chart(name, title, "component 1", "component 2", [*before, *after], 5)
 
 
 def _confusion(runs: Frame, name: str) -> Confusion | None:
@@ -220,24 +217,22 @@ def _verdicts(runs: Frame) -> Iterator[Verdict]:
     if runs["preset"].iloc[0] == "paper":
         for method, own in grouped(runs, "method"):
             row, published = means(own, "pair", "accuracy", 100.0), PUBLISHED.get(method, {})
-            points = [_point(at, mean, published[at]) for at, mean in row.items() if at in published]
+            points = [
+                Point(at, mean, published[at], DEVIATIONS * (published[at].std or 0.0), 100.0)
+                for at, mean in row.items()
+                if at in published
+            ]
             yield from reproduced(methods.title(method), points, percents)
     cells = runs.assign(accuracy=100.0 * numeric(runs, "accuracy")).pivot_table("accuracy", "pair", "method")
     cells = cells.reindex(in_order(cells.index, TITLES))
     rivals = [name for name in dict.fromkeys(runs["method"]) if name != "knife" and name in cells]
-    groups = (
-        [name for name in rivals if name not in {BASE, "dann"}],
-        *([name] for name in (BASE, "dann") if name in rivals),
-    )
-    for group in groups if "knife" in cells else ():
+    alone = [name for name in (BASE, "dann") if name in rivals]
+    for group in ([name for name in rivals if name not in alone], *([name] for name in alone)):
+        if not group or "knife" not in cells:
+            continue
         ours = runs.loc[runs["method"] == "knife", "title"].iloc[0]
         what = lambda shared: f"mean accuracy, percent, of {', '.join(shared.index)}"  # noqa: E731
-        if group:
-            yield from compared_on_shared(ours, cells, "knife", group, what, goal=100.0)
-
-
-def _point(pair: str, ours: Mean, cell: Mean) -> Point:
-    return Point(pair, ours, cell, DEVIATIONS * (cell.std or 0.0), 100.0)
+        yield from compared_on_shared(ours, cells, "knife", group, what, goal=100.0)
 
 
 def _network_table(runs: Frame) -> Table:

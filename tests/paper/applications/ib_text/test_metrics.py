@@ -101,14 +101,6 @@ def test_calibration_follows_its_definition(n: int, classes: int, seed: int) -> 
     assert calibration_error(p, y) == pytest.approx(error, abs=1e-12)
 
 
-def test_calibration_by_hand() -> None:
-    p = torch.tensor([[0.9, 0.1], [0.9, 0.1], [0.4, 0.6], [0.35, 0.65]], dtype=torch.float64)
-    y = torch.tensor([0, 1, 1, 1])  # half of 0.9 is right; all of 0.6 and of 0.65, in bins of their own
-    assert calibration_error(p, y) == pytest.approx((2 * 0.4 + 0.4 + 0.35) / 4)
-    assert calibration_error(torch.eye(3), torch.tensor([0, 1, 2])) == 0
-    assert calibration_error(torch.eye(3), torch.tensor([1, 2, 0])) == 1
-
-
 # the information plane
 
 

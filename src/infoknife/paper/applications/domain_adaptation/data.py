@@ -24,7 +24,7 @@ from infoknife.paper.applications.pretrained import library
 from infoknife.paper.applications.settings import digest
 
 BLOCK = 2048  # images that are floats at once
-TILE, COLUMNS = 32, 100  # pixels a side of an image on a sprite sheet, and images in a row of it
+TILE, COLUMNS = 32, 100  # pixels per side of an image on a sprite sheet, and images in a row of it
 TEST, SEED = 5, 0  # of digits inside packages one row in so many is for testing; seed of all rows that are held out
 
 DIGITS = tuple("0123456789")
@@ -72,29 +72,21 @@ class Images(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """Images of one kind.
+    """Images of one kind."""
 
-    Args:
-        name: What it is called.
-        train: For learning, in a random order.
-        validation: Held out of the training split, in a random order.
-        test: The test split, in the order of the file.
-        classes: The name of class 0, 1, ...
-    """
-
-    name: str
-    train: Images
-    validation: Images
-    test: Images
-    classes: tuple[str, ...]
+    name: str  # what it is called
+    train: Images  # for learning, in a random order
+    validation: Images  # held out of the training split, in a random order
+    test: Images  # the test split, in the order of the file
+    classes: tuple[str, ...]  # the name of class 0, 1,
 
     @cached_property
     def digest(self) -> str:
         """What tells these images from others."""
-        parts = [
-            part for images in (self.train, self.validation, self.test) for part in (_one_channel(images.x), images.y)
-        ]
-        return digest(list(self.classes), *parts)
+        found: list[Tensor] = []
+        for x, y in (self.train, self.validation, self.test):
+            found += [x[:, :1] if x.stride(1) == 0 else x, y]  # channels that are one in memory count once
+        return digest(list(self.classes), *found)
 
 
 def load_pair(
@@ -102,13 +94,10 @@ def load_pair(
 ) -> tuple[Domain, Domain]:
     """Load two domains with common classes.
 
-    Args:
-        source: One of ``NAMES``, or the name of your own ``NAME.npz`` in the folder.
-        target: Another one, with the same classes. CIFAR-10 and STL-10 keep the nine that both have.
-        folder: Where the files are, see ``read_images``. Without it images come from the Hugging Face hub;
-            "digits" and "mnist5k" need neither.
-        size: Images become size x size pixels.
-        validation: Rows to hold out of the training split, at most a tenth of it. The same ones every time.
+    A domain is one of ``NAMES``, or your own ``NAME.npz`` in the folder, see ``read_images``. Without a folder images
+    come from the Hugging Face hub; "digits" and "mnist5k" need neither. CIFAR-10 and STL-10 keep the nine classes that
+    both have. Images become size x size pixels, and at most a tenth of the training split is held out for validation,
+    always the same rows.
 
     Examples:
         >>> source, target = load_pair("digits", "mnist5k", size=16)
@@ -117,7 +106,13 @@ def load_pair(
     """
     size, validation = check_count("size", size), check_count("validation", validation)
     check_pair(source, target, folder)
-    (first, classes), (second, others) = (_encode_labels(name, _read(name, folder)) for name in (source, target))
+    arrays = []
+    for name in (source, target):
+        if name in EMBEDDED:
+            arrays.append(EMBEDDED[name]())
+        else:
+            arrays.append(download(name) if folder is None else read_images(_file(name, Path(folder))))
+    (first, classes), (second, others) = map(_encode_labels, (source, target), arrays)
     _check_same(source, classes, target, others)
     return _domain(source, first, classes, size, validation), _domain(target, second, classes, size, validation)
 
@@ -143,11 +138,10 @@ def check_pair(source: str, target: str, folder: Path | None = None) -> None:
 
 
 def read_images(path: Path) -> Arrays:
-    """Read and check the images and labels of one domain.
+    """Read and check the images and labels of one domain: an NPZ file with four arrays, labels of any whole type.
 
-    Args:
-        path: An NPZ file with the four arrays; labels of any whole type. Images of 32 x 32 pixels may be packed
-            instead, ``webp_train`` and ``webp_test``: the bytes of a lossless WebP sprite sheet with 100 images a row.
+    Images of 32 x 32 pixels may be packed instead, as ``webp_train`` and ``webp_test``: the bytes of a lossless WebP
+    sprite sheet with 100 images per row.
 
     Examples:
         >>> import tempfile
@@ -241,12 +235,6 @@ def _check_same(source: str, classes: tuple[str, ...], target: str, others: tupl
         )
 
 
-def _read(name: str, folder: Path | None) -> Arrays:
-    if name in EMBEDDED:
-        return EMBEDDED[name]()
-    return download(name) if folder is None else read_images(_file(name, Path(folder)))
-
-
 def _file(name: str, folder: Path) -> Path:
     names = FILES.get(name, (f"{name}.npz",))
     for path in (folder / file for file in names):
@@ -298,7 +286,7 @@ def _domain(name: str, arrays: Arrays, classes: tuple[str, ...], size: int, vali
 
 
 def _resized(images: NDArray[np.uint8], size: int) -> Tensor:
-    """Scale images (N, H, W) or (N, H, W, 3) to uint8 (N, 3, size, size), grey ones without a copy a channel."""
+    """Scale images (N, H, W) or (N, H, W, 3) to uint8 (N, 3, size, size), grey ones without a copy per channel."""
     channels = 1 if images.ndim == 3 else 3
     x = torch.empty(len(images), channels, size, size, dtype=torch.uint8)
     for start in range(0, len(images), BLOCK):
@@ -310,23 +298,22 @@ def _resized(images: NDArray[np.uint8], size: int) -> Tensor:
     return x.expand(-1, 3, -1, -1)
 
 
-def _one_channel(x: Tensor) -> Tensor:
-    """Return images (N, 3, H, W) without channels that are one in memory."""
-    return x[:, :1] if x.stride(1) == 0 else x
-
-
 # what is in a file
 
 
 def _split(file: Any, path: Path, split: str) -> Arrays:
-    y = _labels(_member(file, path, f"y_{split}"), f"{path}: y_{split}")
+    y, what = _member(file, path, f"y_{split}"), f"{path}: y_{split}"
+    if y.dtype.kind not in "iu" or y.ndim != 1 or len(y) == 0:
+        raise ValueError(f"{what} has dtype {y.dtype} and shape {y.shape}; expected whole numbers (N,), one per image")
+    if y.min() < 0:
+        raise ValueError(f"{what} has the label {y.min()}; expected none below 0. Drop or renumber such rows")
     if f"webp_{split}" in file and f"x_{split}" not in file:
         x = _unpack_sprites(_member(file, path, f"webp_{split}"), len(y), f"{path}: webp_{split}")
     else:
         x = _images(_member(file, path, f"x_{split}"), f"{path}: x_{split}")
     if len(x) != len(y):
-        raise ValueError(f"{path}: x_{split} has {len(x)} images and y_{split} {len(y)} labels; expected one an image")
-    return {f"x_{split}": x, f"y_{split}": y}
+        raise ValueError(f"{path}: x_{split} has {len(x)} images and y_{split} {len(y)} labels; expected one per image")
+    return {f"x_{split}": x, f"y_{split}": y.astype(np.int64)}
 
 
 def _member(file: Any, path: Path, name: str) -> NDArray[Any]:
@@ -354,14 +341,6 @@ def _images(x: NDArray[Any], what: str) -> NDArray[Any]:
     return x
 
 
-def _labels(y: NDArray[Any], what: str) -> NDArray[np.int64]:
-    if y.dtype.kind not in "iu" or y.ndim != 1 or len(y) == 0:
-        raise ValueError(f"{what} has dtype {y.dtype} and shape {y.shape}; expected whole numbers (N,), one an image")
-    if y.min() < 0:
-        raise ValueError(f"{what} has the label {y.min()}; expected none below 0. Drop or renumber such rows")
-    return y.astype(np.int64)
-
-
 def _unpack_sprites(blob: NDArray[Any], n: int, what: str) -> NDArray[np.uint8]:
     """Cut the first n images out of a sprite sheet."""
     if blob.dtype != np.uint8 or blob.ndim != 1:
@@ -375,7 +354,7 @@ def _unpack_sprites(blob: NDArray[Any], n: int, what: str) -> NDArray[np.uint8]:
         if width != COLUMNS * TILE or height % TILE or (room := COLUMNS * (height // TILE)) < n:
             raise ValueError(
                 f"{what} has {width} x {height} pixels; expected a width of {COLUMNS * TILE}, {COLUMNS} images of "
-                f"{TILE} pixels, a height that is a multiple of {TILE}, and room for {n} images, one a label"
+                f"{TILE} pixels, a height that is a multiple of {TILE}, and room for {n} images, one per label"
             )
         sheet = np.asarray(image.convert("RGB"))
     except pillow.DecompressionBombError as error:  # WebP ends at 16,383 pixels: no right sheet is beyond the default

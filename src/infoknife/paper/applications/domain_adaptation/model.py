@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 from infoknife.paper.applications.domain_adaptation.data import Images
 from infoknife.paper.applications.run import evaluating
 
-BLOCK = 1000  # images that are judged at once
+BLOCK = 1000  # images that are evaluated at once
 SHOWN, PLACES = 200, 3  # images of each domain whose features are shown, and decimal places of their coordinates
 TEMPERATURE = 0.05  # of the similarities of predictions, as Saito et al. have it
 SLOPE = 0.1  # of LeakyReLU
@@ -72,11 +72,7 @@ class Adapter(nn.Module):
 
     Called with images it returns the logits of their classes, as a user of the trained model wants them.
 
-    Args:
-        channels: Of all convolutions, and the number of features; the paper has 64.
-        classes: Number of classes.
-        sigma: Deviation of the noise in the encoders.
-        dropout: Part of the numbers that they drop.
+    It has so many channels in all convolutions, and as many features; the paper has 64.
 
     Examples:
         >>> Adapter(8, 10).eval()(torch.zeros(2, 3, 16, 16, dtype=torch.uint8)).shape
@@ -110,7 +106,7 @@ def logits(model: Adapter, images: Images) -> Tensor:
 
 
 def accuracy(found: Tensor, y: Tensor) -> float:
-    """Return the part of logits (N, classes) whose largest is that of the class y (N,)."""
+    """Return how often the largest of logits (N, classes) is that of the class y (N,)."""
     return (found.argmax(1) == y).float().mean().item()
 
 

@@ -41,28 +41,15 @@ OWN: dict[str, dict[str, Any]] = {  # where others suit a method better, by vali
 }
 
 
+Pixels = Annotated[int, Rule(lambda size: size >= 4, "at least 4 pixels, as they are halved twice")]
+
+
 @dataclass(frozen=True, kw_only=True)
 class AdaptationSettings(RunSettings):
-    r"""What ``RunSettings`` has, and:
+    """What ``RunSettings`` has, and what stands here.
 
-    Args:
-        source: Name of the domain with labels.
-        target: Name of the domain without.
-        method: ``"source-only"``, an estimator's name for ``mi``, ``"dann"``, whose ``weight`` is that of the reversed
-            gradient, or ``"coral"``.
-        channels: Of the encoders, and the number of their features.
-        sigma: Deviation of the noise that the encoders add after each down-sampling.
-        dropout: Part of the numbers that they drop there.
-        size: Images are brought to size x size pixels.
-        steps: Of training, with ``batch_size`` images of each domain.
-        schedule: Of Adam's ``lr``: ``"constant"``, or ``"cycle"``: up over the first fifth, then down as a cosine.
-        ramp: Whether the term is multiplied by what is known of the class: 1 - CE / log K, beyond a first tenth.
-        noise: Gaussian noise on the class features that are measured, in units of each one's deviation.
-        domain_noise: The same on the domain features.
-        joint: Whether one optimiser moves encoders and estimator, as in the paper; else the estimator has its own.
-        select: ``"target-validation"``, the paper's rule; ``"source-validation"``; or without labels the least
-            ``"prediction-entropy"`` or the largest ``"neighbourhood-density"`` of the target's validation images.
-        every: Steps between two evaluations on validation images, and between checkpoints.
+    The method is ``"source-only"``, an estimator's name for ``mi``, ``"dann"``, whose ``weight`` is that of the
+    reversed gradient, or ``"coral"``. ``RULES`` are those that ``select`` names.
 
     Examples:
         >>> AdaptationSettings.preset("paper", "knife", source="mnist", target="mnistm").steps
@@ -86,19 +73,22 @@ class AdaptationSettings(RunSettings):
         "quick": OWN,
     }
 
-    source: str = "digits"
-    target: str = "mnist5k"
-    channels: Count = 64
-    sigma: NotNegative = 1.0
-    dropout: OpenShare = 0.5
-    size: Annotated[int, Rule(lambda size: size >= 4, "at least 4 pixels, as they are halved twice")] = 32
-    steps: Count = 25_000
+    source: str = "digits"  # name of the domain with labels
+    target: str = "mnist5k"  # name of the domain without
+    channels: Count = 64  # of the encoders, and the number of their features
+    sigma: NotNegative = 1.0  # deviation of the noise that the encoders add after each down-sampling
+    dropout: OpenShare = 0.5  # part of the numbers that they drop there
+    size: Pixels = 32  # images are brought to size x size pixels
+    steps: Count = 25_000  # of training, with batch_size images of each domain
+    # of Adam's lr: "constant", or "cycle": up over the first fifth, then down as a cosine
     schedule: str = "constant"
+    # whether the term is multiplied by what is known of the class: 1 - CE / log K, beyond a first tenth
     ramp: bool = False
-    noise: NotNegative = 0.0
-    domain_noise: NotNegative = 0.0
+    noise: NotNegative = 0.0  # Gaussian noise on the class features that are measured, in units of each one's deviation
+    domain_noise: NotNegative = 0.0  # the same on the domain features
+    # whether one optimiser moves encoders and estimator, as in the paper; else the estimator has its own
     joint: bool = False
-    every: Count = 500
+    every: Count = 500  # steps between two evaluations on validation images, and between checkpoints
     select: str = "target-validation"
 
     @property

@@ -49,18 +49,10 @@ def adapt(
     on_progress: OnProgress | None = None,
     device: str = "cpu",
 ) -> RunResult:
-    """Train on labelled images of the source and unlabelled ones of the target (eq:domaine).
+    """Train on labelled images of the source and unlabelled ones of the target (eq:domaine); see ``Run.run``.
 
     Labels of the target's validation images choose the model, as in the paper; its training labels are never read, and
-    its test images are looked at once, when all is over.
-
-    Args:
-        settings: What is run.
-        source: The domain with labels.
-        target: The domain without, with the same classes.
-        folder: As in ``Run.run``, and the model in ``model.pt``.
-        on_progress: As in ``Run.run``; after an evaluation with accuracies, information and the regularizer's health.
-        device: Where the networks are, as ``"cuda"``.
+    its test images are used once, at the very end. The model is left in ``model.pt`` of the folder.
     """
     if source.classes != target.classes:
         raise ValueError(f"source has classes {source.classes}, target {target.classes}; expected the same ones")
@@ -109,8 +101,8 @@ class AdaptationTrainer(Run):
 
     @override
     def loss(self) -> Tensor:
-        images, y = self._batch()
-        model = self.adapter
+        (x, y), (others, _) = self._draw_batch(self.source.train), self._draw_batch(self.target.train)
+        images, y, model = torch.cat([x, others]).to(self.device), y.to(self.device), self.adapter
         z = model.features(images)  # both domains in one batch share the statistics of BatchNorm
         loss = cross_entropy(model.head(z[: len(y)]), y) * (share := distributed.share(len(y), self.device))
         domain = torch.arange(2, device=self.device).repeat_interleave(len(y))
@@ -150,7 +142,7 @@ class AdaptationTrainer(Run):
         last = accuracy(logits(self.adapter, target), target.y)
         self.restore()
         found = logits(self.adapter, target)
-        results = {
+        return {
             "accuracy": accuracy(found, target.y),
             "last_accuracy": last,
             "best_step": self.best["step"],
@@ -160,10 +152,8 @@ class AdaptationTrainer(Run):
             "classes": list(self.source.classes),
             "confusion": confusion(found, target.y),
             "features": {"before": self.before, "after": self._features()},
+            **self.about_regularizer(),
         }
-        if self.regularizer is not None:
-            results |= {"information": self.information(), "messages": self.messages()}
-        return results
 
     @override
     def test(self, rule: SelectionRule) -> dict[str, Any]:
@@ -174,11 +164,6 @@ class AdaptationTrainer(Run):
     def save_model(self, folder: Path) -> None:
         size = {"channels": self.settings.channels, "classes": len(self.source.classes)}
         write_state(folder / "model.pt", {**size, "model": self.model.state_dict()})
-
-    def _batch(self) -> tuple[Tensor, Tensor]:
-        """Return images of both domains, as many of each, (2 N, 3, H, W), and the labels of the source's."""
-        (x, y), (others, _) = self._draw_batch(self.source.train), self._draw_batch(self.target.train)
-        return torch.cat([x, others]).to(self.device), y.to(self.device)
 
     def _draw_batch(self, images: Images) -> Images:
         rows = local_rows(torch.randint(len(images.y), (self.settings.batch_size,), generator=self.generator))

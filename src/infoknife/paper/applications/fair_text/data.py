@@ -1,7 +1,6 @@
 """Texts with a label to learn and a private attribute to hide: from a file, a folder, the hub, or made up."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -40,17 +39,11 @@ SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "a
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Texts:
-    """The texts of one split. Its ``repr`` does not show them: they may be personal.
+    """The texts of one split. Its ``repr`` does not show them: they may be personal."""
 
-    Args:
-        texts: N of them, in the order of the file.
-        y: Codes of the label, int64 (N,).
-        s: Codes of the private attribute, int64 (N,).
-    """
-
-    texts: tuple[str, ...]
-    y: Tensor
-    s: Tensor
+    texts: tuple[str, ...]  # N of them, in the order of the file
+    y: Tensor  # codes of the label, int64 (N,)
+    s: Tensor  # codes of the private attribute, int64 (N,)
 
     def __len__(self) -> int:
         """Rows."""
@@ -62,27 +55,16 @@ class Texts:
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Three splits with the same classes; each has rows of every class.
+    """Three splits with the same classes; each has rows of every class."""
 
-    Args:
-        name: What it is called.
-        train: For learning.
-        validation: For choosing.
-        test: For judging.
-        labels: The name of label 0, 1, ...
-        privates: The name of private class 0, 1, ...
-        information: I(X; S) of a text and its private class in nats, where it is known.
-        notes: What was left out or done, in plain words.
-    """
-
-    name: str
-    train: Texts
-    validation: Texts
-    test: Texts
-    labels: tuple[str, ...]
-    privates: tuple[str, ...]
-    information: float | None = None
-    notes: tuple[str, ...] = ()
+    name: str  # what it is called
+    train: Texts  # for learning
+    validation: Texts  # for choosing
+    test: Texts  # for judging
+    labels: tuple[str, ...]  # the name of label 0, 1,
+    privates: tuple[str, ...]  # the name of private class 0, 1,
+    information: float | None = None  # I(X; S) of a text and its private class in nats, where it is known
+    notes: tuple[str, ...] = ()  # what was left out or done, in plain words
 
     @cached_property
     def digest(self) -> str:
@@ -95,25 +77,17 @@ class Corpus:
 class CorpusColumns:
     """Which columns of a table are what, and what is done to its texts.
 
-    Args:
-        label: The column Y to learn.
-        private: The column S to hide.
-        text: The column of texts.
-        split: The column that says train, validation or test. A table may be without it.
-        strip: Tokens to take out of every text.
-        balance: Whether every split is cut to as many rows of each pair (y, s) as the rarest pair has.
-
     Examples:
         >>> CorpusColumns("sentiment", "race").text
         'text'
     """
 
-    label: str
-    private: str
-    text: str = "text"
-    split: str = "split"
-    strip: tuple[str, ...] = ()
-    balance: bool = False
+    label: str  # the column Y to learn
+    private: str  # the column S to hide
+    text: str = "text"  # the column of texts
+    split: str = "split"  # the column that says train, validation or test. A table may be without it
+    strip: tuple[str, ...] = ()  # tokens to take out of every text
+    balance: bool = False  # whether every split is cut to as many rows of each pair (y, s) as the rarest pair has
 
     def __post_init__(self) -> None:
         check_roles(self.roles)
@@ -139,16 +113,11 @@ CORPORA = {
 def load_corpus(
     columns: CorpusColumns, *, data: Path | str | None = None, hub: str | None = None, seed: int = 0
 ) -> Corpus:
-    """Load texts with a label and a private attribute.
+    """Load texts with a label and a private attribute from a table, or from a repository of the Hugging Face hub.
 
     Classes are the column's different values, sorted: numbers by size, others by letter. Texts without any word stay,
-    and count as the single token for an empty text.
-
-    Args:
-        columns: Which columns are what, such as ``CORPORA["dial-sentiment"]``.
-        data: A table, or a folder with one that has these columns; see ``texts.read_table``.
-        hub: Instead, a repository of the Hugging Face hub; see ``texts.read_hub``.
-        seed: Of the rows that are held out or left out.
+    and count as the single token for an empty text. The seed is that of the rows that are held out or left out; see
+    ``texts.read_table`` and ``texts.read_hub`` for what is read.
 
     Warns:
         UserWarning: A token alone gives the label away.
@@ -163,7 +132,12 @@ def load_corpus(
             f"{table.name}: every {label.column!r} has one {private.column!r} alone; a label that tells all of the "
             f"private attribute cannot be learned without it. Choose another column for one of them"
         )
-    texts, notes = _strip_tokens(table.cells["text"], columns.strip)
+    texts, notes = table.cells["text"], []
+    if columns.strip:
+        gone = frozenset(token.lower() for token in columns.strip)
+        texts = [without(text, gone) for text in texts]
+        changed = sum(new != old for new, old in zip(texts, table.cells["text"], strict=True))
+        notes += [f"took {', '.join(map(repr, columns.strip))} out of {changed} of {len(texts)} texts"]
     notes += table.count_empty([next(tokens(text), None) is None for text in texts], "--text; or strip less")
     rows, done = split_rows(table, pairs, seed)
     for column in (label, private):
@@ -175,7 +149,12 @@ def load_corpus(
         Texts(tuple(texts[row] for row in part.tolist()), label.codes[part], private.codes[part])
         for part in rows.values()
     )
-    if told := [_marker_text(marker, label) for marker in markers(train, len(label.names))]:
+    told = [
+        f"the token {token!r} alone tells {label.described(code)} with accuracy {accuracy:.3f}: nothing else needs to "
+        f"be learned. Take it out with strip=({token!r},) (--strip {token})."
+        for token, code, accuracy in markers(train, len(label.names))
+    ]
+    if told:
         warnings.warn(" ".join(told), UserWarning, stacklevel=2)
     notes = [*table.notes, *notes, *done, *told]
     name = Path(table.name).name if hub is None else hub
@@ -210,30 +189,11 @@ def markers(texts: Texts, labels: int) -> list[Marker]:
     outside = (present[:, frequent].T @ (1 - member)) / np.maximum(1, (1 - member).sum(0))
     by_presence = (inside + 1 - outside) / 2
     best = np.maximum(by_presence, 1 - by_presence)  # presence or absence as a sign
-    names = counter.get_feature_names_out()[frequent]
     found = []
-    for token, both, presence in zip(names, best, by_presence, strict=True):
+    for token, both, presence in zip(counter.get_feature_names_out()[frequent], best, by_presence, strict=True):
         label = max(range(labels), key=lambda y: (both[y], presence[y], y))
-        found.append(Marker(str(token), label, float(both[label])))
+        found.append(Marker(str(token)[:MAX_SHOWN], label, float(both[label])))
     return [marker for marker in found if marker.accuracy >= ACCURACY]
-
-
-def _marker_text(marker: Marker, label: Classes) -> str:
-    token = marker.token[:MAX_SHOWN]
-    return (
-        f"the token {token!r} alone tells {label.described(marker.label)} with accuracy {marker.accuracy:.3f}: nothing "
-        f"else needs to be learned. Take it out with strip=({token!r},) (--strip {token})."
-    )
-
-
-def _strip_tokens(texts: Sequence[str], strip: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Take tokens out of texts, and say out of how many."""
-    if not strip:
-        return list(texts), []
-    gone = frozenset(token.lower() for token in strip)
-    left = [without(text, gone) for text in texts]
-    changed = sum(new != old for new, old in zip(left, texts, strict=True))
-    return left, [f"took {', '.join(map(repr, strip))} out of {changed} of {len(left)} texts"]
 
 
 def _balance(
@@ -267,34 +227,31 @@ def synthetic(rows: int = 6000, seed: int = 0) -> Corpus:
 
     .. math:: I(X; S) = I(T; S) = \log 2 + e \log e + (1 - e) \log(1 - e),
 
-    and the best classifier of Y is right with probability 1 - ``NOISE``.
-
-    Args:
-        rows: In all, 24 or more: four sixths for training, a sixth for validation, a sixth for testing. In each split
-            all pairs (y, s) are equally frequent and have the same part of flipped rows, up to one row.
-        seed: Of everything but the words, which are always the same.
+    and the best classifier of Y is right with probability 1 - ``NOISE``. A sixth of the rows, 24 or more in all, is for
+    validation and a sixth for testing; in each split all pairs (y, s) are equally frequent and have the same part of
+    flipped rows, up to one row. The words are the same with every seed.
 
     Examples:
         >>> corpus = synthetic(rows=60)
         >>> len(corpus.train), round(corpus.information, 3)
         (40, 0.27)
     """
-    generator = torch.Generator().manual_seed(seed)
-    held = rows // 6
-    train, validation, test = (_texts(n, generator) for n in (rows - 2 * held, held, held))
+    generator, words = torch.Generator().manual_seed(seed), torch.Generator().manual_seed(0)
+    pairs = torch.randperm(len(SYLLABLES) ** 2, generator=words)[: FILLERS + 3 * WORDS].tolist()
+    stems = [SYLLABLES[i // len(SYLLABLES)] + SYLLABLES[i % len(SYLLABLES)] for i in pairs]  # a style adds an ending
+
+    def write(n: int) -> Texts:
+        cells = torch.randperm(n, generator=generator) % 4
+        y, s = cells // 2, cells % 2
+        topics, styles = (_flipped(codes, cells, part, generator) for codes, part in ((y, NOISE), (s, LEAK)))
+        texts = (_text(topic, style, stems, generator) for topic, style in zip(topics, styles, strict=True))
+        return Texts(tuple(texts), y, s)
+
+    train, validation, test = (write(n) for n in (rows - 2 * (rows // 6), rows // 6, rows // 6))
     information = log(2) + LEAK * log(LEAK) + (1 - LEAK) * log(1 - LEAK)
     best = f"the best accuracy of the label is {1 - NOISE:.3g}"
     classes = ("negative", "positive"), ("dialect 0", "dialect 1")
     return Corpus("synthetic", train, validation, test, *classes, information, (best,))
-
-
-def _texts(n: int, generator: torch.Generator) -> Texts:
-    cells = torch.randperm(n, generator=generator) % 4
-    y, s = cells // 2, cells % 2
-    topics, styles = (_flipped(codes, cells, part, generator) for codes, part in ((y, NOISE), (s, LEAK)))
-    stems = _stems(FILLERS + 3 * WORDS)
-    texts = (_text(topic, style, stems, generator) for topic, style in zip(topics, styles, strict=True))
-    return Texts(tuple(texts), y, s)
 
 
 def _flipped(codes: Tensor, cells: Tensor, probability: float, generator: torch.Generator) -> list[int]:
@@ -319,9 +276,3 @@ def _text(topic: int, style: int, stems: list[str], generator: torch.Generator) 
     words = [stems[i] + SYLLABLES[style] for i in marked] + [stems[i] for i in draw(0, FILLERS, fillers)]
     order = torch.randperm(len(words), generator=generator).tolist()
     return " ".join(words[i] for i in order)
-
-
-def _stems(n: int) -> list[str]:
-    """Return n different words of two syllables; a third one is the ending of a style."""
-    pairs = torch.randperm(len(SYLLABLES) ** 2, generator=torch.Generator().manual_seed(0))[:n]
-    return [SYLLABLES[i // len(SYLLABLES)] + SYLLABLES[i % len(SYLLABLES)] for i in pairs.tolist()]

@@ -148,19 +148,17 @@ class MiniLMEncoder(TextEncoder):
         how: dict[str, Any] = {"padding": "max_length", "truncation": True, "max_length": LENGTH}
         blocks = (list(texts[i : i + READ]) for i in range(0, len(texts), READ))
         codes = torch.cat([self.tokenizer(block, **how, return_tensors="pt")["input_ids"] for block in blocks])
-        return codes if self.fine_tune else self._fixed(codes)
+        if self.fine_tune:
+            return codes
+        device = next(self.transformer.parameters()).device
+        order = (codes != self.tokenizer.pad_token_id).sum(1).argsort()  # texts of like length in one block
+        with torch.no_grad(), evaluating(self.transformer):
+            pooled = torch.cat([self._pooled(codes[rows].to(device)).cpu() for rows in order.split(READ)])
+        return pooled[order.argsort()]
 
     @override
     def forward(self, rows: Tensor) -> Tensor:
         return self.project(self._pooled(rows) if self.fine_tune else rows)
-
-    @torch.no_grad()
-    def _fixed(self, codes: Tensor) -> Tensor:
-        device = next(self.transformer.parameters()).device
-        order = (codes != self.tokenizer.pad_token_id).sum(1).argsort()  # texts of like length in one block
-        with evaluating(self.transformer):
-            pooled = torch.cat([self._pooled(codes[rows].to(device)).cpu() for rows in order.split(READ)])
-        return pooled[order.argsort()]
 
     def _pooled(self, codes: Tensor) -> Tensor:
         mask = codes != self.tokenizer.pad_token_id
@@ -182,10 +180,7 @@ class TextClassifier(nn.Module):
     smaller than the noise is gone for good. Without noise, information counts a direction however little features vary
     in it, and to hide something an encoder would have to make it right in all of them.
 
-    Args:
-        words: Those that the encoder has codes for.
-        settings: Of the encoder, the head and the noise.
-        labels: How many there are.
+    The encoder has codes for ``words``; ``labels`` says how many there are.
 
     Examples:
         >>> settings = FairTextSettings(encoder="gru", features=4)
@@ -240,7 +235,7 @@ def encode(model: TextClassifier, rows: Any, seed: int = 0) -> Tensor:
 
 
 def erase_private_attribute(model: TextClassifier, rows: Any, y: Tensor, s: Tensor) -> None:
-    """Fit LEACE to the frozen features of training rows, and the head anew to what it leaves of them."""
+    """Fit LEACE to the frozen features of training rows, and retrain the head on what it leaves of them."""
     assert model.erasure is not None
     model.erasure.reset()
     z = model.erasure.fit(encode(model, rows), s)(encode(model, rows))

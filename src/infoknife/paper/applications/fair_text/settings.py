@@ -28,32 +28,10 @@ OWN: dict[str, Fields] = {"knife": {"weight": 3.0}}
 
 @dataclass(frozen=True, kw_only=True)
 class FairTextSettings(RunSettings):
-    r"""What ``RunSettings`` has and, for a table of your own, ``CorpusColumns``; and:
+    r"""What ``RunSettings`` has and, for a table of your own, ``CorpusColumns``; and what stands here.
 
-    Args:
-        method: ``"none"``, or an estimator's name for ``mi``; ``"adv"`` is the adversary, ``"leace"`` erases what is
-            linear from the trained features and fits the head anew.
-        corpus: ``"synthetic"``, one of ``CORPORA``, or ``"own"`` with the names of your columns.
-        hub: A repository of the Hugging Face hub, instead of a file.
-        encoder: ``"gru"``, ``"bag"`` or ``"minilm"``.
-        fine_tune: Whether a pretrained encoder learns as well.
-        embedding: Numbers of an embedding of words or pieces.
-        features: Numbers of the features Z.
-        hidden: Width of the head's hidden layer.
-        dropout: Part of the numbers that are dropped in the head, and between the layers of the encoder.
-        word_dropout: Part of the pieces of a text that a bag leaves out in training.
-        noise: Deviation of the Gaussian noise that is a part of the features, in training and ever after.
-        steps: Of training.
-        weight_decay: Of AdamW.
-        schedule: Of the learning rate: ``"constant"`` or ``"cycle"``.
-        warm_up: Steps over which the learning rate rises from zero, beside the schedule.
-        average: Momentum of the running average of the model that is kept; 0 for the model itself.
-        at_most: Nats that I(Z; S) may have, instead of a weight: a multiplier sees to it.
-        ramp: Part of the training over which $\lambda$ rises from zero.
-        clean: Whether the information is that of features without dropout, as they are used later.
-        select: The model that is kept: the ``"last"``, that of ``"lowest-information"`` on validation texts, or the
-            last with what ``"label-minus-probe"`` says of it, see ``RULES``.
-        every: Steps between two evaluations on validation texts, and between checkpoints.
+    The method is ``"none"``, or an estimator's name for ``mi``; ``"adv"`` is the adversary, ``"leace"`` erases what is
+    linear from the trained features and retrains the head. ``RULES`` are those that ``select`` names.
 
     Examples:
         >>> FairTextSettings.preset("paper", "knife", corpus="dial-sentiment").steps
@@ -81,31 +59,31 @@ class FairTextSettings(RunSettings):
 
     lr: Positive = 1e-4
     weight: NotNegative = 1.0
-    corpus: str = "synthetic"
+    corpus: str = "synthetic"  # "synthetic", one of CORPORA, or "own" with the names of your columns
     label: str | None = None
     private: str | None = None
     text: str = "text"
     split: str = "split"
     strip: tuple[str, ...] = ()
     balance: bool = False
-    hub: str | None = None
-    encoder: str = "gru"
-    fine_tune: bool = False
-    embedding: Count = 128
-    features: Count = 256
-    hidden: Count = 256
-    dropout: OpenShare = 0.2
-    word_dropout: OpenShare = 0.0
-    noise: NotNegative = 0.0
-    steps: Count = 30_000
-    weight_decay: NotNegative = 0.01
-    schedule: str = "constant"
-    warm_up: Natural = 0
-    average: OpenShare = 0.0
-    at_most: NotNegative | None = None
-    ramp: OpenShare = 0.0
-    clean: bool = False
-    every: Count = 500
+    hub: str | None = None  # a repository of the Hugging Face hub, instead of a file
+    encoder: str = "gru"  # "gru", "bag" or "minilm"
+    fine_tune: bool = False  # whether a pretrained encoder learns as well
+    embedding: Count = 128  # numbers of an embedding of words or pieces
+    features: Count = 256  # numbers of the features Z
+    hidden: Count = 256  # width of the head's hidden layer
+    dropout: OpenShare = 0.2  # part of the numbers that are dropped in the head, and between the layers of the encoder
+    word_dropout: OpenShare = 0.0  # part of the pieces of a text that a bag leaves out in training
+    noise: NotNegative = 0.0  # deviation of the Gaussian noise on the features, in training and ever after
+    steps: Count = 30_000  # of training
+    weight_decay: NotNegative = 0.01  # of AdamW
+    schedule: str = "constant"  # of the learning rate: "constant" or "cycle"
+    warm_up: Natural = 0  # steps over which the learning rate rises from zero, on top of the schedule
+    average: OpenShare = 0.0  # momentum of the running average of the model that is kept; 0 for the model itself
+    at_most: NotNegative | None = None  # nats that I(Z; S) may have, instead of a weight: a multiplier sees to it
+    ramp: OpenShare = 0.0  # part of the training over which $\lambda$ rises from zero
+    clean: bool = False  # whether the information is that of features without dropout, as they are used later
+    every: Count = 500  # steps between two evaluations on validation texts, and between checkpoints
 
     def __post_init__(self) -> None:
         if isinstance(self.strip, list):
@@ -115,7 +93,7 @@ class FairTextSettings(RunSettings):
             raise ValueError(f"fine_tune is True with encoder {self.encoder!r}; expected 'minilm', which is pretrained")
         if self.encoder == "gru" and self.features % 2:
             raise ValueError(f"features is {self.features}; expected an even number, half of them from each direction")
-        self.check_own("corpus", CorpusColumns, "label", "private")
+        self._own_columns()
 
     @property
     @override
@@ -131,4 +109,7 @@ class FairTextSettings(RunSettings):
     @property
     def columns(self) -> CorpusColumns | None:
         """The columns of the corpus; None for the synthetic one."""
-        return self.own_columns(CorpusColumns) if self.corpus == "own" else CORPORA.get(self.corpus)
+        return self._own_columns() or CORPORA.get(self.corpus)
+
+    def _own_columns(self) -> CorpusColumns | None:
+        return self.own_columns("corpus", CorpusColumns, ("label", "private"))

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from infoknife import Audit, Regularizer, annealed, audit, distributed, mi
 from infoknife.atomic import write_text, written_whole
-from infoknife.paper.applications.fair_text.data import Corpus, Texts, load_corpus, synthetic
+from infoknife.paper.applications.fair_text.data import Corpus, load_corpus, synthetic
 from infoknife.paper.applications.fair_text.model import TextClassifier, encode, erase_private_attribute
 from infoknife.paper.applications.fair_text.settings import RULES, FairTextSettings
 from infoknife.paper.applications.pretrained import library
@@ -39,9 +39,7 @@ TREES, BINS = 50, 63  # of the probe that a rule of selection asks; bins as the 
 def corpus_of(settings: FairTextSettings, data: Path | str | None = None) -> Corpus:
     """Load the corpus that settings name, from a file or folder of the user's, the hub, or out of nothing.
 
-    Raises:
-        ValueError: It cannot be used; also where a private class has too few held-out texts to be audited, which is
-            better said before training than after.
+    A private class with too few held-out texts to be audited is a ``ValueError``: better before training than after.
     """
     if settings.columns is None:
         return synthetic(seed=settings.seed)
@@ -76,17 +74,11 @@ def learn(
     on_progress: OnProgress | None = None,
     corpus: Corpus | None = None,
 ) -> RunResult:
-    """Train an encoder for the label whose features say little of the private attribute (eq:all_loss).
+    """Train an encoder for the label whose features say little of the private attribute (eq:all_loss); see ``Run.run``.
 
-    The audit's probes see features of validation and test texts alone, which the encoder was not trained on.
-
-    Args:
-        settings: What is run.
-        data: The user's table, or a folder with it.
-        folder: As in ``Run.run``, and ``model.pt``, the held-out features and the page of the audit.
-        device: Where the networks are, as ``"cuda"``.
-        on_progress: As in ``Run.run``; after an evaluation with accuracy, information and the regularizer's health.
-        corpus: Instead of loading one.
+    The audit's probes see features of validation and test texts alone, which the encoder was not trained on. The folder
+    has ``model.pt``, the held-out features and the page of the audit. A corpus may be given instead of its ``data``,
+    the user's table or a folder with it.
     """
     corpus = corpus or corpus_of(settings, data)
     check_held_out(corpus)
@@ -145,7 +137,10 @@ class FairTextTrainer(Run):
         self.settings, self.corpus = settings, corpus
         self.classifier = TextClassifier.of(corpus.train.texts, settings, len(corpus.labels)).to(self.device)
         self.model = self.classifier
-        self.rows = {name: self._read(getattr(corpus, name)) for name in ("train", "validation", "test")}
+        self.rows = {
+            name: self.classifier.encoder.read(getattr(corpus, name).texts).to(self.device)
+            for name in ("train", "validation", "test")
+        }
         self.y, self.s = corpus.train.y.to(self.device), corpus.train.s.to(self.device)
         self.kept: TextClassifier | AveragedModel = self.classifier
         if settings.average:
@@ -216,7 +211,7 @@ class FairTextTrainer(Run):
         }
         self.audit = _audit(self.held_out["z"], self.held_out["s"], self.corpus, self.settings.seed)
         counts = torch.bincount(test.y)
-        results = {
+        return {
             "main_accuracy": accuracy(model.cpu(), z_test, test.y),
             "majority": (counts.max() / counts.sum()).item(),
             "validation_accuracy": accuracy(model, z, validation.y),
@@ -228,9 +223,9 @@ class FairTextTrainer(Run):
             "labels": list(self.corpus.labels),
             "privates": list(self.corpus.privates),
             "notes": list(self.corpus.notes),
-            "messages": self.messages(),
+            "messages": [],
+            **self.about_regularizer(),
         }
-        return results if self.regularizer is None else results | {"information": self.information()}
 
     @override
     def test(self, rule: SelectionRule) -> dict[str, Any]:
@@ -244,19 +239,13 @@ class FairTextTrainer(Run):
     @override
     def save_model(self, folder: Path) -> None:
         model = self.evaluated_model()
-        about = {
-            "words": model.encoder.words,
-            "settings": self.settings.arguments(),
-            "labels": list(self.corpus.labels),
-        }
-        write_state(folder / "model.pt", {**about, "model": model.state_dict()})
+        about = {"words": model.encoder.words, "settings": self.settings.arguments()}
+        labels = {"labels": list(self.corpus.labels)}
+        write_state(folder / "model.pt", {**about, **labels, "model": model.state_dict()})
         write_text(folder / "audit.html", self.audit.to_html())
         with written_whole(folder / "features.npz") as file:
             z, s, y = (self.held_out[name].numpy() for name in "zsy")
             np.savez_compressed(file, z=z, s=s, y=y)
-
-    def _read(self, part: Texts) -> Any:
-        return self.classifier.encoder.read(part.texts).to(self.device)
 
     def _batch(self) -> Tensor:
         """Return this rank's numbers of training texts: all of them in random order, then again."""
@@ -282,13 +271,9 @@ def accuracy(model: TextClassifier, z: Tensor, y: Tensor) -> float:
 def group_gaps(found: Tensor, y: Tensor, s: Tensor) -> dict[str, float]:
     r"""Return how differently groups are treated: the largest difference between two of them, over all labels c.
 
-    ``parity_gap`` is that of $P(\hat y = c \mid s)$ (demographic parity), ``true_positive_gap`` that of
-    $P(\hat y = c \mid y = c, s)$ (equal opportunity), where a group has such rows.
-
-    Args:
-        found: Predicted labels (N,).
-        y: Labels (N,).
-        s: Groups (N,).
+    For predicted labels ``found``, labels y and groups s, all (N,), ``parity_gap`` is that of
+    $P(\hat y = c \mid s)$ (demographic parity), ``true_positive_gap`` that of $P(\hat y = c \mid y = c, s)$ (equal
+    opportunity), where a group has such rows.
 
     Examples:
         >>> group_gaps(torch.tensor([1, 1, 0, 1]), torch.tensor([1, 1, 1, 1]), torch.tensor([0, 0, 1, 1]))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, isfinite, nan
+from math import inf, isfinite
 from pathlib import Path
 
 import torch
@@ -22,6 +22,7 @@ from infoknife.paper.applications.texts import (
     read_source,
     shown,
     split_rows,
+    to_number,
 )
 
 GLUE = "nyu-mll/glue"  # the hub's repository
@@ -31,19 +32,14 @@ GLUE = "nyu-mll/glue"  # the hub's repository
 class TextPairs:
     """The rows of one split. Its ``repr`` does not show the texts: they may be personal.
 
-    Args:
-        first: N texts, in the order of the file.
-        second: N texts that go with them, or None.
-        y: Codes of the class, int64 (N,), or values, float32 (N,).
-
     Examples:
         >>> TextPairs(("so", "no"), None, torch.tensor([0, 1]))
         TextPairs(2 rows)
     """
 
-    first: tuple[str, ...]
-    second: tuple[str, ...] | None
-    y: Tensor
+    first: tuple[str, ...]  # N texts, in the order of the file
+    second: tuple[str, ...] | None  # N texts that go with them, or None
+    y: Tensor  # codes of the class, int64 (N,), or values, float32 (N,)
 
     def __post_init__(self) -> None:
         for name, column in (("second", self.second), ("y", self.y)):
@@ -67,25 +63,15 @@ class TextPairs:
 
 @dataclass(frozen=True, eq=False)
 class PairData:
-    """The splits of one task.
+    """The splits of one task."""
 
-    Args:
-        name: What it is called.
-        train: For learning.
-        validation: For choosing.
-        test: For judging, where there are labelled rows for it.
-        labels: The name of class 0, 1, ...; None where y is a value.
-        metrics: What it is judged by, of ``metrics.METRICS``.
-        notes: What was left out or done, in plain words.
-    """
-
-    name: str
-    train: TextPairs
-    validation: TextPairs
-    test: TextPairs | None
-    labels: tuple[str, ...] | None
-    metrics: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    name: str  # what it is called
+    train: TextPairs  # for learning
+    validation: TextPairs  # for choosing
+    test: TextPairs | None  # for judging, where there are labelled rows for it
+    labels: tuple[str, ...] | None  # the name of class 0, 1, ...; None where y is a value
+    metrics: tuple[str, ...]  # what it is judged by, of metrics.METRICS
+    notes: tuple[str, ...] = ()  # what was left out or done, in plain words
 
     @property
     def regression(self) -> bool:
@@ -126,34 +112,33 @@ class PairData:
         least = 2 * len(self.labels or ("all",))
         if not least <= size <= rows:
             raise ValueError(
-                f"{name} is {size}; expected at least {least}, two a class, and at most {rows}, the rows of "
+                f"{name} is {size}; expected at least {least}, two per class, and at most {rows}, the rows of "
                 f"{self.name}'s train"
             )
         groups = torch.zeros(rows, dtype=torch.int64) if self.labels is None else self.train.y
-        return draw_rows(groups, _shares(groups.bincount(), size), check_whole("seed", seed))
+        quota = size * groups.bincount().double() / rows
+        shares = quota.long().clamp(min=1).minimum(groups.bincount())  # by the largest remainders
+        while shares.sum() < size:
+            shares[(quota - shares).argmax()] += 1
+        while shares.sum() > size:  # rare groups were given more than their share: the largest ones pay
+            shares[shares.argmax()] -= 1
+        return draw_rows(groups, shares, check_whole("seed", seed))
 
 
 @dataclass(frozen=True)
 class PairColumns:
     """Which columns of a table are what.
 
-    Args:
-        label: The column Y to learn.
-        first: The column of texts.
-        second: The column of texts that go with them, or None where there is one text a row.
-        split: The column that says train, validation or test. A table may be without it.
-        regression: Whether Y is a value, not a class.
-
     Examples:
         >>> PairColumns("mood", first="tweet", second=None).roles
         {'first': 'tweet', 'label': 'mood', 'split': 'split'}
     """
 
-    label: str
-    first: str = "sentence1"
-    second: str | None = "sentence2"
-    split: str = "split"
-    regression: bool = False
+    label: str  # the column Y to learn
+    first: str = "sentence1"  # the column of texts
+    second: str | None = "sentence2"  # the column of texts that go with them, or None where there is one text per row
+    split: str = "split"  # the column that says train, validation or test. A table may be without it
+    regression: bool = False  # whether Y is a value, not a class
 
     def __post_init__(self) -> None:
         check_roles(self.roles)
@@ -177,11 +162,6 @@ class TextTask:
     labels: tuple[str, ...] | None = None  # None where Y is a value, or the classes are those that the table has
     span: tuple[float, float] = (-inf, inf)  # the least and the greatest value
     glue: str = ""  # what GLUE's files and the hub call it; empty for a task of one's own
-
-    @classmethod
-    def own(cls, columns: PairColumns) -> "TextTask":
-        """Return the task of a table of one's own."""
-        return cls(columns, CORRELATIONS if columns.regression else ("accuracy", "f1"))
 
     @property
     def roles(self) -> Roles:
@@ -211,18 +191,15 @@ def task_key(name: str) -> str:
 def load_pairs(
     task: str | PairColumns, *, data: Path | str | None = None, hub: str | None = None, seed: int = 0
 ) -> PairData:
-    r"""Load the texts and labels of a task.
+    r"""Load the texts and labels of a task from a table, or from a repository of the Hugging Face hub.
 
-    A table's splits are obeyed; without them a tenth is held out for validation and one for testing. Where train and
-    validation are there alone, or no row of test has a label, there is no test. Rows without any text stay.
+    The task is one of ``TASKS``, or the columns of a table of one's own. Its classes are the label's different values,
+    sorted: numbers by size, others by letter; or with ``regression`` its values are numbers. Where a table of GLUE has
+    a column ``task``, the rows of the task are used; the hub's ``"nyu-mll/glue"`` has all tasks.
 
-    Args:
-        task: A task of GLUE, of ``TASKS``, or the columns of a table of one's own. Its classes are the label's
-            different values, sorted: numbers by size, others by letter; or with ``regression`` its values are numbers.
-        data: A table, or a folder with one that has these columns; see ``texts.read_table``. Where a table of GLUE
-            has a column ``task``, the rows of the task are used.
-        hub: Instead, a repository of the Hugging Face hub; see ``texts.read_hub``. ``"nyu-mll/glue"`` has all tasks.
-        seed: Of the rows that are held out.
+    A table's splits are obeyed; without them a tenth is held out for validation and one for testing, by the seed. Where
+    train and validation are there alone, or no row of test has a label, there is no test. Rows without any text stay.
+    See ``texts.read_table`` and ``texts.read_hub`` for what is read.
 
     Examples:
         >>> import tempfile
@@ -235,7 +212,10 @@ def load_pairs(
     seed = check_whole("seed", seed)
     if isinstance(task, str) and task_key(task) not in TASKS:
         raise ValueError(f"task is {task!r}; expected one of {', '.join(TASKS)}, or 'own' with your columns")
-    chosen = TASKS[task_key(task)] if isinstance(task, str) else TextTask.own(task)
+    if isinstance(task, str):
+        chosen = TASKS[task_key(task)]
+    else:
+        chosen = TextTask(task, CORRELATIONS if task.regression else ("accuracy", "f1"))
     table = read_source(chosen.roles, data, f"{GLUE}:{chosen.glue}" if chosen.glue and hub == GLUE else hub)
     name = chosen.glue or (Path(table.name).name if hub is None else table.name)
     table = _labelled(_of_task(table, chosen), chosen)
@@ -277,7 +257,7 @@ def _labelled(table: TextTable, task: TextTask) -> TextTable:
     splits = [SPLITS.get(split.strip().lower()) for split in table.cells.get("split", [])]
     test = [row for row, split in enumerate(splits) if split == "test"]
     cells = [table.cells["label"][row] for row in test]
-    if not test or any(cell.strip() and not (task.glue and _number(cell) == -1) for cell in cells):
+    if not test or any(cell.strip() and not (task.glue and to_number(cell) == -1) for cell in cells):
         return table
     rest = [row for row, split in enumerate(splits) if split != "test"]
     return table.only(rest, f"left out test: its {len(test)} rows have no labels")
@@ -289,7 +269,7 @@ def _classes(table: TextTable, task: TextTask) -> Classes:
     if task.labels is None:
         return encode_classes(table, column, cells)
     code = {name: i for i, name in enumerate(task.labels)}
-    codes = [code.get(cell.strip(), _number(cell)) for cell in cells]
+    codes = [code.get(cell.strip(), to_number(cell)) for cell in cells]
     for row, found in enumerate(codes):
         if found not in code.values():
             raise _wrong(table, row, column, " or ".join(f"{i} ({name})" for name, i in code.items()))
@@ -298,7 +278,7 @@ def _classes(table: TextTable, task: TextTask) -> Classes:
 
 def _values(table: TextTable, task: TextTask) -> Tensor:
     """Return values, float32 (N,), that are finite and in the task's span."""
-    numbers = torch.tensor([_number(cell) for cell in table.cells["label"]], dtype=torch.float64)
+    numbers = torch.tensor([to_number(cell) for cell in table.cells["label"]], dtype=torch.float64)
     low, high = task.span
     fits = (numbers >= low) & (numbers <= high) & numbers.float().isfinite()  # what is too large for float32 is not
     if not fits.all():
@@ -309,26 +289,8 @@ def _values(table: TextTable, task: TextTask) -> Tensor:
     return numbers.float()
 
 
-def _number(cell: str) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        return nan
-
-
 def _wrong(table: TextTable, row: int, column: str, expected: str) -> ValueError:
     return ValueError(
         f"{table.name}: {table.where(row)}: {column!r} is {shown(table.cells['label'][row].strip())}; expected "
         f"{expected}. Correct or drop such rows, or name the column of the labels (--label)"
     )
-
-
-def _shares(sizes: Tensor, total: int) -> Tensor:
-    """Share a total among groups in proportion to their sizes (G,), at least one each, by the largest remainders."""
-    quota = total * sizes.double() / sizes.sum()
-    shares = quota.long().clamp(min=1).minimum(sizes)
-    while shares.sum() < total:
-        shares[(quota - shares).argmax()] += 1
-    while shares.sum() > total:  # rare groups were given more than their share: the largest ones pay
-        shares[shares.argmax()] -= 1
-    return shares

@@ -27,16 +27,12 @@ Metric = Callable[[np.ndarray, np.ndarray, str], float]
 
 
 def calibration_error(probabilities: Tensor, y: Tensor) -> float:
-    r"""Return the expected calibration error of the most probable class.
+    r"""Return the expected calibration error of the most probable class, of probabilities (N, C) and classes y (N,).
 
     With the rows in ``BINS`` bins $B_b$ of equal width by the probability p of that class,
 
     .. math:: \sum_b \frac{|B_b|}{N} \, \Bigl| \frac{1}{|B_b|} \sum_{i \in B_b} 1[\hat y_i = y_i]
         - \frac{1}{|B_b|} \sum_{i \in B_b} p_i \Bigr|.
-
-    Args:
-        probabilities: (N, C), rows that sum to one.
-        y: Classes (N,).
 
     Examples:
         >>> calibration_error(torch.tensor([[0.75, 0.25], [0.25, 0.75]]), torch.tensor([0, 1]))
@@ -111,16 +107,12 @@ def score(predicted: Predictions, metrics: Sequence[str]) -> dict[str, float]:
 def plane(model: Bottleneck, known: Tensor | None, predicted: Predictions, seed: int) -> dict[str, float]:
     r"""Return I(Z; X) and I(Z; Y) in nats on rows that nothing was learned from.
 
-    I(Z; X) is an upper bound: kernels that start from ``known`` and follow one half of the rows measure the other, and
-    the other way round. The variational bound is beside it (``information_vub``).
+    I(Z; X) is an upper bound: kernels that start from ``known``, posteriors of training rows (M, 2 K), and follow one
+    half of the rows measure the other, and the other way round. The variational bound is ``information_vub``. The seed
+    is that of the samples of z.
+
     I(Z; Y) is a lower bound: $H(Y)$ minus the head's cross-entropy over samples of z (Barber & Agakov, 2003); for
     values $\tfrac12 \log(\mathrm{Var}(Y) / \mathrm{MSE})$, where the head's errors are taken as Gaussian.
-
-    Args:
-        model: What gave the posteriors.
-        known: Posteriors of training rows (M, 2 K) for the kernels.
-        predicted: Of the rows to measure.
-        seed: Of the samples of z.
     """
     if predicted.posterior is None:
         return {"relevance": _relevance(predicted.outputs, predicted.y, model)}  # z = f(x), and I(Z; X) is infinite
@@ -160,7 +152,7 @@ def _relevance(outputs: Tensor, y: Tensor, model: Bottleneck) -> float:
 
 
 def draw_plane(curves: Mapping[str, Sequence[float]], path: Path) -> None:
-    """Draw I(Z; Y) over I(Z; X), a point an epoch, as PNG, if there is such a curve, and matplotlib."""
+    """Draw I(Z; Y) over I(Z; X), a point per epoch, as PNG, if there is such a curve, and matplotlib."""
     x, y, epochs = (curves.get(name, ()) for name in ("information", "relevance", "epoch"))
     try:
         library("matplotlib.figure", "plot")

@@ -17,9 +17,8 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
 from transformers.utils.generic import ModelOutput
 
-from infoknife import distributed
+from infoknife import Regularizer, distributed, mi
 from infoknife.paper.applications.ib_text.data import TextPairs
-from infoknife.paper.applications.ib_text.methods import Compression
 from infoknife.paper.applications.pretrained import encoder_of, located
 from infoknife.paper.applications.run import evaluating
 
@@ -27,6 +26,7 @@ BLOCK = 64  # rows that are read at once
 SORTED = 8  # batches that are cut from rows sorted by length
 TOLERANCE = 1e-4  # of states that must be the same
 LOWEST, HIGHEST = -12.0, 4.0  # of the log-variances
+CLOSED = ("vub", "knife", "doe")  # estimators that know the posterior's entropy; the others see pairs (z, features)
 
 
 # texts as tokens
@@ -162,32 +162,61 @@ def _list_of_layers(encoder: nn.Module) -> tuple[nn.Module, str]:
     )
 
 
-# the network
+# the compression term, and the network
+
+
+class Terms(NamedTuple):
+    """What a batch adds to the loss."""
+
+    information: Tensor  # the estimate of I(Z; X) in nats; its gradient reaches the encoder alone
+    estimator: Tensor  # the estimator's own loss; its gradient reaches the estimator alone
+
+
+@final
+class Compression(nn.Module):
+    r"""$I(Z; X)$ of ``eq:bottleneck`` by any estimator, which learns in the same step (joint update).
+
+    Given the posterior of z, $h(Z \mid X)$ is in closed form and a density estimates $h(Z)$. The critics and CLUB look
+    at pairs of z and the features of the text instead.
+
+    It takes z (N, K) and features of texts; ``options`` are those of ``mi``, the seed is that of the estimator's start.
+
+    Examples:
+        >>> import torch
+        >>> compression = Compression("vub", 1, 4)
+        >>> posterior = torch.tensor([[1.0, 0.0], [-1.0, 0.0]], requires_grad=True)  # means, then log-variances
+        >>> compression(posterior[:, :1], posterior, torch.zeros(2, 4)).information.item()
+        0.5
+    """
+
+    def __init__(
+        self, method: str, dim: int, features: int, options: Mapping[str, Any] | None = None, seed: int = 0
+    ) -> None:
+        super().__init__()
+        self.closed = method in CLOSED
+        how: dict[str, Any] = {"encoder": "gaussian"} if self.closed else {"y_dim": features}
+        estimator = mi(method, dim, **how, **(options or {}))
+        self.regularizer = Regularizer(estimator, mode="joint", warn=False, seed=seed)
+
+    def forward(self, z: Tensor, posterior: Tensor, features: Tensor) -> Terms:
+        """Return the terms of a batch."""
+        s = posterior if self.closed else features
+        information: Tensor = self.regularizer(z, s)  # by the estimator as it was before these rows
+        return Terms(information, self.regularizer.loss(z, s))
+
+    def parameter_groups(self, lr: float | None) -> list[dict[str, Any]]:
+        """Return the estimator's parameters for an optimiser, with the rate that suits them if none is given."""
+        estimator: Any = self.regularizer.estimator
+        groups: list[dict[str, Any]] = estimator.parameter_groups(estimator.rate if lr is None else lr)
+        return [group for group in groups if group["params"]]
 
 
 @final
 class BottleneckConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
     r"""What a bottleneck is made of.
 
-    Args:
-        encoder: The configuration of the encoder.
-        method: ``"plain"``: a head on the features; ``"none"``: a bottleneck without the term; or what ``Compression``
-            knows.
-        bottleneck: Dimension K of z.
-        samples: Of the posterior for each text, in training.
-        noise: Standard deviation of the posterior before training.
-        weight: $\lambda$.
-        ramp_steps: Batches over which $\lambda$ rises from zero.
-        layers: Upper layers of the encoder that learn; all if None.
-        pooling: What of the states are the features: their ``"mean"``, the ``"first"``, or for a ``"pair"`` of texts
-            their mean q beside the distances and products of the texts' own means u and v, $(q, |u - v|, u v) / 2$,
-            each of q, u and v standardised.
-        dropout: Of the encoder.
-        shift: Regression: the mean of the targets.
-        scale: Regression: their standard deviation, in which the loss is measured.
-        estimator: Options of ``mi``.
-        seed: Of the estimator's start.
-        **others: ``num_labels``, ``id2label``, ``problem_type`` and what else Hugging Face's configurations take.
+    The features of a ``"pair"`` of texts are the mean q of the states, and distances and products of the texts' own
+    means u and v: $(q, |u - v|, u v) / 2$, each of q, u and v standardised.
     """
 
     model_type = "infoknife-bottleneck"
@@ -195,21 +224,21 @@ class BottleneckConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
 
     def __init__(
         self,
-        encoder: Mapping[str, Any] | None = None,
-        method: str = "knife",
-        bottleneck: int = 144,
-        samples: int = 5,
-        noise: float = 0.5,
-        weight: float = 1e-2,
-        ramp_steps: int = 0,
-        layers: int | None = None,
-        pooling: str = "mean",
-        dropout: float = 0.0,
-        shift: float = 0.0,
-        scale: float = 1.0,
-        estimator: Mapping[str, Any] | None = None,
-        seed: int = 0,
-        **others: Any,
+        encoder: Mapping[str, Any] | None = None,  # the configuration of the encoder
+        method: str = "knife",  # "plain": a head on the features; "none": no term; or what Compression knows
+        bottleneck: int = 144,  # dimension K of z
+        samples: int = 5,  # of the posterior for each text, in training
+        noise: float = 0.5,  # standard deviation of the posterior before training
+        weight: float = 1e-2,  # $\lambda$
+        ramp_steps: int = 0,  # batches over which $\lambda$ rises from zero
+        layers: int | None = None,  # upper layers of the encoder that learn; all if None
+        pooling: str = "mean",  # what of the states are the features: their "mean", the "first", or those of a "pair"
+        dropout: float = 0.0,  # of the encoder
+        shift: float = 0.0,  # regression: the mean of the targets
+        scale: float = 1.0,  # regression: their standard deviation, in which the loss is measured
+        estimator: Mapping[str, Any] | None = None,  # options of mi
+        seed: int = 0,  # of the estimator's start
+        **others: Any,  # num_labels, id2label, problem_type and what else Hugging Face's configurations take
     ) -> None:
         self.encoder = dict(encoder or {})
         self.method, self.bottleneck, self.samples, self.noise = method, bottleneck, samples, noise
@@ -221,21 +250,13 @@ class BottleneckConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
 
 @dataclass
 class BottleneckOutput(ModelOutput):
-    """What the model gives.
+    """What the model gives."""
 
-    Args:
-        loss: To be minimised, if labels were given.
-        logits: Of classes (N, C), or the values (N, 1) of a regression in the units of its targets.
-        mean: Of the posterior (N, K); None without a bottleneck.
-        log_variance: Of the posterior (N, K).
-        information: The estimate of I(Z; X) in nats, in training.
-    """
-
-    loss: Tensor | None = None
-    logits: Tensor | None = None
-    mean: Tensor | None = None
-    log_variance: Tensor | None = None
-    information: Tensor | None = None
+    loss: Tensor | None = None  # to be minimised, if labels were given
+    logits: Tensor | None = None  # of classes (N, C), or the values (N, 1) of a regression in the units of its targets
+    mean: Tensor | None = None  # of the posterior (N, K); None without a bottleneck
+    log_variance: Tensor | None = None  # of the posterior (N, K)
+    information: Tensor | None = None  # the estimate of I(Z; X) in nats, in training
 
 
 @final
@@ -273,16 +294,14 @@ class Bottleneck(PreTrainedModel):
         self.post_init()  # type: ignore[no-untyped-call]
 
     @classmethod
-    def over(cls, name: str, *, layers: int | None = None, **options: Any) -> Self:
-        """Put a new bottleneck over a pretrained encoder.
+    def over(cls, name: str, **options: Any) -> Self:
+        """Put a new bottleneck over a pretrained encoder: ``"minilm"``, a folder, or a name on the hub.
 
-        Args:
-            name: ``"minilm"``, a folder, or a name on the hub.
-            layers: Upper layers that learn; all if None.
-            **options: Of ``BottleneckConfig``, with ``num_labels`` and, for numbers, ``problem_type="regression"``.
+        The options are those of ``BottleneckConfig``, with ``num_labels`` and, for numbers,
+        ``problem_type="regression"``.
         """
         encoder = encoder_of(name)
-        config = BottleneckConfig(encoder=encoder.config.to_dict(), layers=layers, **options)
+        config = BottleneckConfig(encoder=encoder.config.to_dict(), **options)
         config.encoder_name = Path(located(name)).name if name != "minilm" else "all-MiniLM-L6-v2"
         model = cls(config)
         model.encoder = encoder
@@ -294,24 +313,15 @@ class Bottleneck(PreTrainedModel):
 
     def forward(
         self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        labels: Tensor | None = None,
-        states: Tensor | None = None,
-        segments: Tensor | None = None,
+        input_ids: Tensor | None = None,  # codes (N, L)
+        attention_mask: Tensor | None = None,  # which of them are text (N, L)
+        token_type_ids: Tensor | None = None,  # which text they belong to (N, L)
+        labels: Tensor | None = None,  # classes (N,) int64, or values (N,)
+        states: Tensor | None = None,  # instead of codes, what layers that do not learn have made of them (N, L, H)
+        segments: Tensor | None = None,  # which text of a pair they belong to, 0 or 1; token_type_ids if not given
         **_: Any,
     ) -> BottleneckOutput:
-        """Classify texts, or give their values; with labels also the loss.
-
-        Args:
-            input_ids: Codes (N, L).
-            attention_mask: Which of them are text (N, L).
-            token_type_ids: Which text they belong to (N, L).
-            labels: Classes (N,) int64, or values (N,).
-            states: Instead of codes, what the layers that do not learn have made of them (N, L, H).
-            segments: Which text they belong to (N, L), 0 or 1, for features of a pair; ``token_type_ids`` if not given.
-        """
+        """Classify texts, or return their values; with labels also the loss."""
         features = self.features(input_ids, attention_mask, token_type_ids, states, segments)
         if self.plain:
             logits = self.head(features)
@@ -322,7 +332,9 @@ class Bottleneck(PreTrainedModel):
         loss, information = self._task_loss(logits, labels), None
         if self.training and loss is not None and self.compression is not None:
             terms = self.compression(z[0].float(), torch.cat([mean, log_variance], -1).float(), features.float())
-            loss = loss + self._weight() * terms.information + terms.estimator
+            self.calls = self.calls + 1
+            part = min(1.0, int(self.calls) / self.config.ramp_steps) if self.config.ramp_steps else 1.0
+            loss = loss + float(self.config.weight * part) * terms.information + terms.estimator
             information = terms.information.detach()
         return BottleneckOutput(loss, self._in_units(logits.mean(0)), mean, log_variance, information)
 
@@ -393,12 +405,6 @@ class Bottleneck(PreTrainedModel):
                 part.p = self.config.dropout
         if self.config.layers is not None:
             freeze(self.encoder, self.config.layers)
-
-    def _weight(self) -> float:
-        """Count a batch, and give the weight that it has."""
-        self.calls = self.calls + 1
-        part = min(1.0, int(self.calls) / self.config.ramp_steps) if self.config.ramp_steps else 1.0
-        return float(self.config.weight * part)
 
     def _task_loss(self, logits: Tensor, labels: Tensor | None) -> Tensor | None:
         """The mean over samples, of logits (S, N, C); in training what it counts in the mean over all ranks."""

@@ -21,37 +21,10 @@ PLAIN: dict[str, Fields] = {"plain": {"pooling": "mean", "lr": 1e-3}}  # the bes
 
 @dataclass(frozen=True, kw_only=True)
 class BottleneckSettings(RunSettings):
-    r"""What ``RunSettings`` has and, for a table of your own, ``PairColumns``; and:
+    r"""What ``RunSettings`` has and, for a table of your own, ``PairColumns``; and what stands here.
 
-    Args:
-        method: ``"plain"``: a head on the features, the paper's BERT; ``"none"``: the same network and noise as the
-            others, and no term; ``"vub"``: the variational bound; or an estimator's name for ``mi``.
-        task: One of ``TASKS``, or ``"own"`` with the names of your columns.
-        hub: A repository of the Hugging Face hub, instead of a file.
-        train_size: Training pairs that are used, chosen by the seed; all if None.
-        selection_size: Where no test pairs have labels: so many training pairs choose, and validation pairs are the
-            test, so that no pair does both.
-        encoder: ``"minilm"``, the package's; or a name on the hub, or a folder.
-        layers: Upper layers of the encoder that learn; all, and the embeddings, if None.
-        pooling: What of the encoder's states are the features: their ``"mean"``, the ``"first"``, or what tells apart a
-            ``"pair"`` of texts, see ``BottleneckConfig``; the mean where there is one text.
-        dropout: Of the encoder.
-        length: Tokens of a pair that are kept.
-        test: Whether the kept epoch is judged on test pairs as well, where there are labelled ones.
-        bottleneck: Dimension K of z.
-        samples: Of the posterior, for each text in training.
-        noise: Standard deviation of the posterior before training, of the means' own.
-        epochs: Of training.
-        least_steps: Batches of training at least: few pairs are seen in more epochs.
-        looks: Evaluations on validation pairs at most, after whole epochs.
-        patience: Epochs without a better validation score after which training stops; all epochs if 0.
-        accumulate: Steps whose gradients make one step of the optimiser.
-        head_lr: Learning rate for what is new.
-        weight_decay: Of AdamW.
-        warm_up: Part of the training over which the learning rate rises; it falls to zero after that.
-        clip: Largest norm of the gradient.
-        precision: ``"float32"``, or ``"bfloat16"`` for mixed precision.
-        ramp: Part of the training over which $\lambda$ rises in a line from zero.
+    The method is ``"plain"``: a head on the features, the paper's BERT; ``"none"``: the same network and noise as the
+    others, and no term; ``"vub"``: the variational bound; or an estimator's name for ``mi``.
 
     Examples:
         >>> BottleneckSettings.preset("paper", "knife", task="mrpc").weight
@@ -76,40 +49,44 @@ class BottleneckSettings(RunSettings):
     batch_size: Count = 32
     lr: Positive = 2e-5
     weight: NotNegative = 1e-5
-    task: str = "mrpc"
+    task: str = "mrpc"  # one of TASKS, or "own" with the names of your columns
     label: str | None = None
     first: str = "sentence1"
     second: str | None = "sentence2"
     split: str = "split"
     regression: bool = False
-    hub: str | None = None
-    train_size: Count | None = None
+    hub: str | None = None  # a repository of the Hugging Face hub, instead of a file
+    train_size: Count | None = None  # training pairs that are used, chosen by the seed; all if None
+    # where no test pairs have labels: so many training pairs choose, and validation pairs are the test, so that no pair
+    # does both
     selection_size: Count | None = None
-    encoder: str = "minilm"
-    layers: Count | None = None
+    encoder: str = "minilm"  # "minilm", the package's; or a name on the hub, or a folder
+    layers: Count | None = None  # upper layers of the encoder that learn; all, and the embeddings, if None
+    # what of the encoder's states are the features: their "mean", the "first", or what distinguishes a "pair"
+    # of texts, see BottleneckConfig; the mean where there is one text
     pooling: str = "first"
-    dropout: Share = 0.0
-    length: Count = 128
-    test: bool = False
-    bottleneck: Count = 144
-    samples: Count = 5
-    noise: Positive = 0.5
-    epochs: Count = 6
-    least_steps: Natural = 0
-    looks: Count = 6
-    patience: Natural = 0
-    accumulate: Count = 1
-    head_lr: Positive = 2e-5
-    weight_decay: NotNegative = 0.01
-    warm_up: Share = 0.0
-    clip: Positive = 1.0
-    precision: str = "float32"
-    ramp: Share = 1.0
+    dropout: Share = 0.0  # of the encoder
+    length: Count = 128  # tokens of a pair that are kept
+    test: bool = False  # whether the kept epoch is judged on test pairs as well, where there are labelled ones
+    bottleneck: Count = 144  # dimension K of z
+    samples: Count = 5  # of the posterior, for each text in training
+    noise: Positive = 0.5  # standard deviation of the posterior before training, of the means' own
+    epochs: Count = 6  # of training
+    least_steps: Natural = 0  # batches of training at least: few pairs are seen in more epochs
+    looks: Count = 6  # evaluations on validation pairs at most, after whole epochs
+    patience: Natural = 0  # epochs without a better validation score after which training stops; all epochs if 0
+    accumulate: Count = 1  # steps whose gradients make one step of the optimiser
+    head_lr: Positive = 2e-5  # learning rate for what is new
+    weight_decay: NotNegative = 0.01  # of AdamW
+    warm_up: Share = 0.0  # part of the training over which the learning rate rises; it falls to zero after that
+    clip: Positive = 1.0  # largest norm of the gradient
+    precision: str = "float32"  # "float32", or "bfloat16" for mixed precision
+    ramp: Share = 1.0  # part of the training over which $\lambda$ rises in a line from zero
     select: str = "validation"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_own("task", PairColumns, "label")
+        self.own_columns("task", PairColumns, ("label",))
 
     @property
     @override
@@ -125,4 +102,4 @@ class BottleneckSettings(RunSettings):
     @property
     def columns(self) -> PairColumns | None:
         """The columns of the user's own table; None for a task that has a name."""
-        return self.own_columns(PairColumns) if self.task == "own" else None
+        return self.own_columns("task", PairColumns, ("label",))

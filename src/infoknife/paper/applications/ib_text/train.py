@@ -49,13 +49,9 @@ def tune(
 ) -> RunResult:
     """Fine-tune an encoder with a bottleneck (eq:bottleneck); the epoch that is best on validation pairs is kept.
 
-    Args:
-        settings: What is run.
-        data: The user's table, or a folder with it.
-        folder: As in ``Run.run``, and the model in Hugging Face's form and the information plane.
-        device: Where the networks are, as ``"cuda"``.
-        on_progress: As in ``Run.run``, but steps are hundredths of one of ``settings.epochs``.
-        pairs: Instead of loading them.
+    As ``Run.run``, but ``on_progress`` counts hundredths of one of ``settings.epochs``; the folder has the model in
+    Hugging Face's form and the information plane. Pairs may be given instead of their ``data``, the user's table or a
+    folder with it.
     """
     pairs = pairs or data_of(settings, data)
     with seeded(settings.seed, device):
@@ -166,6 +162,9 @@ class BottleneckTrainer(Run):
         self.restore()
         epochs = (self.stopped or self.steps) // self.per_epoch
         best = {name: value for name, value in self.best["facts"].items() if name not in ("loss", "epoch")}
+        parts = [self.rows[name] for name in ("train", "validation")]
+        total, longer = sum(len(part.y) for part in parts), sum(part.truncated for part in parts)
+        cut = [f"cut {longer} of {total} pairs to {self._length()} tokens"] if longer else []
         results = {
             **best,
             "best_epoch": self.best["step"] // self.per_epoch,
@@ -174,8 +173,8 @@ class BottleneckTrainer(Run):
             "train_rows": len(self.pairs.train),
             "encoder_name": self.bottleneck.config.encoder_name,
             "seconds_per_epoch": self.seconds / epochs,
-            "notes": [*self.pairs.notes, *self._truncation_notes()],
-            "messages": self.messages(),
+            "notes": [*self.pairs.notes, *cut],
+            "messages": self.about_regularizer().get("messages", []),
         }
         if self.gaps:
             results |= {"gap_mean": sum(self.gaps) / len(self.gaps), "gap_most": max(self.gaps)}
@@ -213,11 +212,6 @@ class BottleneckTrainer(Run):
     def _length(self) -> int:
         most = getattr(self.bottleneck.encoder.config, "max_position_embeddings", self.settings.length)
         return min(self.settings.length, most)
-
-    def _truncation_notes(self) -> list[str]:
-        parts = [self.rows[name] for name in ("train", "validation")]
-        total, cut = sum(len(part.y) for part in parts), sum(part.truncated for part in parts)
-        return [f"cut {cut} of {total} pairs to {self._length()} tokens"] if cut else []
 
 
 def _bottleneck(settings: BottleneckSettings, pairs: PairData, steps: int) -> Bottleneck:

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.distributions import Normal, kl_divergence
 
 from infoknife.paper.applications.ib_text import METHODS
-from infoknife.paper.applications.ib_text.methods import CLOSED, Compression, Terms
+from infoknife.paper.applications.ib_text.model import CLOSED, Compression, Terms
 
 DIM, WIDTH, ROWS = 3, 5, 48
 EACH = tuple(method for method in METHODS if method not in {"plain", "none"})
