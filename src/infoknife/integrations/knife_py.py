@@ -7,7 +7,6 @@ density of its own.
 
 import math
 from collections.abc import Mapping
-from itertools import count
 from typing import Any, final
 
 import torch
@@ -133,23 +132,16 @@ def _network(state: State, prefix: str, activation: type[nn.Module]) -> nn.Modul
     if f"{prefix}out.weight" not in state:
         return None
     layers: list[nn.Module] = []
-    for i in count():
-        inside = f"{prefix}stack.{i}."
-        if not any(name.startswith(inside) for name in state):
-            break
-        has_norm = state[f"{inside}0.weight"].dim() == 1
-        if has_norm:
-            layers.append(_with_weights(nn.LayerNorm(len(state[f"{inside}0.weight"])), state, f"{inside}0."))
-        layers += [_linear(state, f"{inside}{int(has_norm)}."), activation()]
-    return nn.Sequential(*layers, _linear(state, f"{prefix}out."))
+    i = 0
+    while inside := [f"{prefix}stack.{i}.{j}." for j in (0, 1) if f"{prefix}stack.{i}.{j}.weight" in state]:
+        layers += [*(_layer(state, name) for name in inside), activation()]
+        i += 1
+    return nn.Sequential(*layers, _layer(state, f"{prefix}out."))
 
 
-def _linear(state: State, prefix: str) -> nn.Module:
-    outputs, inputs = state[f"{prefix}weight"].shape
-    return _with_weights(nn.Linear(inputs, outputs), state, prefix)
-
-
-def _with_weights(module: nn.Module, state: State, prefix: str) -> nn.Module:
-    module.to(state[f"{prefix}weight"].dtype)
-    module.load_state_dict({name: state[f"{prefix}{name}"].detach() for name in ("weight", "bias")})
-    return module
+def _layer(state: State, prefix: str) -> nn.Module:
+    """A linear map, or a normalisation of layers, with its weights."""
+    weight = state[f"{prefix}weight"]
+    layer = nn.LayerNorm(len(weight)) if weight.dim() == 1 else nn.Linear(weight.shape[1], weight.shape[0])
+    layer.to(weight.dtype).load_state_dict({name: state[f"{prefix}{name}"].detach() for name in ("weight", "bias")})
+    return layer

@@ -7,7 +7,8 @@ Whether a column is *discrete* or *continuous* is decided by its values, as ever
 well; booleans are discrete.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -33,6 +34,7 @@ Z_SCORE = 1.96
 NUMBERS = "numeric"  # scikit-learn's word for: leave numbers as they are, make numbers of objects
 
 
+@dataclass(repr=False, eq=False)
 class EntropyEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """The entropy of X in nats, measured on rows that nothing was fitted to; see ``infoknife.entropy``.
 
@@ -57,31 +59,24 @@ class EntropyEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         1.4
     """
 
-    def __init__(
-        self,
-        *,
-        method: str = "auto",
-        effort: Effort = "quick",
-        discrete_features: Columns = "auto",
-        random_state: Any = 0,
-    ) -> None:
-        self.method = method
-        self.effort = effort
-        self.discrete_features = discrete_features
-        self.random_state = random_state
+    _: KW_ONLY
+    method: str = "auto"
+    effort: Effort = "quick"
+    discrete_features: Columns = "auto"
+    random_state: Any = 0
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Measure the entropy of the rows of X (N, columns); y is not looked at."""
         checked = validate_data(self, X, dtype=NUMBERS, ensure_min_samples=MIN_ROWS)
-        columns = _columns(X, checked)
-        named = {str(j): column for j, column in enumerate(columns)}
-        declared = _declared(named, _chosen(self.discrete_features, len(columns)))
+        found = _columns(X, checked, self.discrete_features)
+        columns, declared = _declared({str(j): one for j, one in enumerate(found)})
         options: dict[str, Any] = {"method": self.method, "effort": self.effort, "seed": _seed(self.random_state)}
-        self.estimate_ = measure.entropy(named, discrete=declared, **options)
+        self.estimate_ = measure.entropy(columns, discrete=declared, **options)
         self.entropy_, self.stderr_ = self.estimate_.value, self.estimate_.stderr
         return self
 
 
+@dataclass(repr=False, eq=False)
 class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     r"""Keep k columns of X that tell most about y, alone or together; see ``infoknife.mutual_information``.
 
@@ -121,36 +116,25 @@ class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
         array([False,  True, False])
     """
 
-    def __init__(
-        self,
-        k: int | Literal["all"] = 10,
-        *,
-        criterion: Literal["relevance", "mrmr", "jmi"] = "relevance",
-        method: str = "auto",
-        effort: Effort = "quick",
-        discrete_features: Columns = "auto",
-        discrete_target: Target = "auto",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.k = k
-        self.criterion = criterion
-        self.method = method
-        self.effort = effort
-        self.discrete_features = discrete_features
-        self.discrete_target = discrete_target
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    k: int | Literal["all"] = 10
+    _: KW_ONLY
+    criterion: Literal["relevance", "mrmr", "jmi"] = "relevance"
+    method: str = "auto"
+    effort: Effort = "quick"
+    discrete_features: Columns = "auto"
+    discrete_target: Target = "auto"
+    random_state: Any = 0
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Measure what the columns of X (N, columns) tell about y (N,)."""
-        _check_k(self.k)
+        if self.k != "all" and check_whole("k", self.k) < 1:
+            raise ValueError(f"k is {self.k}; expected at least 1, or 'all'")
         one_of("criterion", self.criterion, tuple(CRITERIA))
         checked, target = validate_data(self, X, y, dtype=NUMBERS, ensure_min_samples=MIN_ROWS)
-        columns = _columns(X, checked)
-        declared = _chosen(self.discrete_features, len(columns)), _target(target, self.discrete_target)
+        columns = _columns(X, checked, self.discrete_features)
         options: dict[str, Any] = {"method": self.method, "effort": self.effort, "seed": _seed(self.random_state)}
-        asked = _Asked(columns, declared[0], target, declared[1], options, self.n_jobs)
+        asked = _Asked(columns, _target(target, self.discrete_target), options, self.n_jobs)
         self.scores_, self.stderrs_ = asked.relevance()
         count = len(columns) if self.k == "all" else min(int(self.k), len(columns))
         self.order_, self.gains_, errors = CRITERIA[self.criterion](asked, self.scores_, self.stderrs_, count)
@@ -201,57 +185,53 @@ def mutual_info(
         array([False,  True,  True])
     """
     checked, target = check_X_y(X, y, dtype=NUMBERS, ensure_min_samples=MIN_ROWS, estimator="mutual_info")
-    columns = _columns(X, checked)
-    chosen = _chosen(discrete_features, len(columns))
-    options: dict[str, Any] = {"method": method, "effort": effort, "seed": seed}
-    return _Asked(columns, chosen, target, _target(target, discrete_target), options).relevance()[0]
+    columns, y = _columns(X, checked, discrete_features), _target(target, discrete_target)
+    return _Asked(columns, y, {"method": method, "effort": effort, "seed": seed}).relevance()[0]
+
+
+class _Variable(NamedTuple):
+    """A column, and whether it is discrete; ``None`` leaves that to its values."""
+
+    values: NDArray[Any]
+    discrete: bool | None
+
+    @property
+    def varies(self) -> bool:
+        return bool(np.any(self.values != self.values[0]))
 
 
 class _Asked(NamedTuple):
-    """Columns and a target, their kinds, and how they are measured; what is constant tells nothing."""
+    """Columns and a target, and how they are measured; what is constant tells nothing."""
 
-    columns: list[Any]
-    kinds: list[bool | None]
-    y: Any
-    target: bool | None
+    columns: list[_Variable]
+    y: _Variable
     options: dict[str, Any]
     n_jobs: int | None = None
 
     def relevance(self) -> tuple[Values, Values]:
         """I(x_j; y) of every column and its standard error."""
-        told = {"y": self.target}
-        return self._all(
-            [({"x": x}, self.y, {"x": kind} | told) for x, kind in zip(self.columns, self.kinds, strict=True)]
-        )
+        return self._all([([x], self.y) for x in self.columns])
 
     def redundancy(self, i: int) -> tuple[Values, Values]:
         """I(x_j; x_i) of every column j with one of them."""
-        told = {"y": self.kinds[i]}
-        pairs = zip(self.columns, self.kinds, strict=True)
-        return self._all([({"x": x}, self.columns[i], {"x": kind} | told) for x, kind in pairs], without=i)
+        return self._all([([x] if j != i else [], self.columns[i]) for j, x in enumerate(self.columns)])
 
     def jointly(self, i: int) -> tuple[Values, Values]:
         """I(x_j, x_i; y) of every column j together with one of them."""
-        told = {"other": self.kinds[i], "y": self.target}
-        pairs = zip(self.columns, self.kinds, strict=True)
-        other = {"other": self.columns[i]}
-        return self._all([({"x": x} | other, self.y, {"x": kind} | told) for x, kind in pairs], without=i)
+        return self._all([([x, self.columns[i]] if j != i else [], self.y) for j, x in enumerate(self.columns)])
 
-    def _all(self, questions: list[tuple[dict[str, Any], Any, dict[str, bool | None]]], without: int = -1) -> Any:
+    def _all(self, questions: list[tuple[list[_Variable], _Variable]]) -> Any:
         """Values and standard errors, measured at the same time."""
-        found = Parallel(self.n_jobs)(
-            delayed(_measured)(*question, self.options if i != without else None)
-            for i, question in enumerate(questions)
-        )
+        found = Parallel(self.n_jobs)(delayed(_measured)(*question, self.options) for question in questions)
         return tuple(np.array(found, dtype=float).reshape(-1, 2).T)
 
 
-def _measured(x: dict[str, Any], y: Any, kinds: dict[str, bool | None], options: Any) -> tuple[float, float]:
-    varying = {name: column for name, column in x.items() if _varies(column)}
-    if options is None or not varying or not _varies(y):
+def _measured(x: list[_Variable], y: _Variable, options: dict[str, Any]) -> tuple[float, float]:
+    columns, declared = _declared({name: one for name, one in zip(("x", "other"), x, strict=False) if one.varies})
+    if not columns or not y.varies:
         return 0.0, 0.0
-    told = {name: one for name, one in kinds.items() if one is not None and (name == "y" or name in varying)}
-    estimate = measure.mutual_information(varying, y, discrete=told, **options)
+    declared |= {} if y.discrete is None else {"y": y.discrete}
+    estimate = measure.mutual_information(columns, y.values, discrete=declared, **options)
     return estimate.value, estimate.stderr
 
 
@@ -292,9 +272,10 @@ CRITERIA = {
 }
 
 
-def _columns(X: Any, checked: NDArray[Any]) -> list[Any]:
+def _columns(X: Any, checked: NDArray[Any], discrete: Columns) -> list[_Variable]:
     """The columns of X with the dtypes they came with."""
-    return [np.asarray(X[name]) for name in X.columns] if hasattr(X, "columns") else list(checked.T)
+    columns = [np.asarray(X[name]) for name in X.columns] if hasattr(X, "columns") else list(checked.T)
+    return list(map(_Variable, columns, _chosen(discrete, len(columns))))
 
 
 def _chosen(discrete: Columns, count: int) -> list[bool | None]:
@@ -308,7 +289,8 @@ def _chosen(discrete: Columns, count: int) -> list[bool | None]:
     listed = np.asarray(discrete)
     if listed.dtype == bool and listed.shape == (count,):
         return listed.tolist()
-    if listed.ndim != 1 or (listed.size and listed.dtype.kind not in "iu") or not _within(listed, count):
+    is_positions = listed.ndim == 1 and (listed.dtype.kind in "iu" or not listed.size)
+    if not is_positions or not np.all((-count <= listed) & (listed < count)):
         raise ValueError(
             f"discrete_features is {discrete!r}; expected positions from 0 to {count - 1}, or {count} truth values, "
             f"one for each column"
@@ -316,30 +298,18 @@ def _chosen(discrete: Columns, count: int) -> list[bool | None]:
     return [j in listed % count for j in range(count)]
 
 
-def _within(positions: NDArray[Any], count: int) -> bool:
-    return bool(np.all((-count <= positions) & (positions < count)))
+def _declared(named: dict[str, _Variable]) -> tuple[dict[str, Any], dict[str, bool]]:
+    """The values of columns by name, and those that are declared to be discrete or not."""
+    declared = {name: one.discrete for name, one in named.items() if one.discrete is not None}
+    return {name: one.values for name, one in named.items()}, declared
 
 
-def _declared(names: Iterable[str], chosen: list[bool | None]) -> dict[str, bool]:
-    return {name: one for name, one in zip(names, chosen, strict=True) if one is not None}
-
-
-def _target(y: NDArray[Any], discrete: Target) -> bool | None:
-    """Whether y has classes; ``None`` leaves it to its values."""
+def _target(y: NDArray[Any], discrete: Target) -> _Variable:
     if isinstance(discrete, str) and discrete == "auto":
-        return None
+        return _Variable(y, None)
     if not isinstance(discrete, (bool, np.bool_)):
         raise ValueError(f"discrete_target is {discrete!r}; expected 'auto', True or False")
-    return bool(discrete)
-
-
-def _varies(column: NDArray[Any]) -> bool:
-    return bool(np.any(column != column[0]))
-
-
-def _check_k(k: int | Literal["all"]) -> None:
-    if k != "all" and check_whole("k", k) < 1:
-        raise ValueError(f"k is {k}; expected at least 1, or 'all'")
+    return _Variable(y, bool(discrete))
 
 
 def _seed(random_state: Any) -> int:

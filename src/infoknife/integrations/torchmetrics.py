@@ -3,7 +3,7 @@
 It needs torchmetrics: ``pip install "infoknife[torchmetrics]"``.
 """
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, final
 
 import torch
@@ -23,17 +23,12 @@ except ImportError as error:
 __all__ = ["EntropyMetric", "MutualInformationMetric"]
 
 
-class _Gathered(Metric, ABC):
-    """Keep the rows of batches, gather them from all processes, and measure once.
-
-    Args:
-        effort: ``"quick"``, ``"standard"`` or ``"thorough"``.
-        options: More of the measuring function.
-        **kwargs: As for ``torchmetrics.Metric``.
-    """
+class _Gathered(Metric):
+    """Keep the rows of batches, gather them from all processes, and measure once."""
 
     is_differentiable, higher_is_better, full_state_update = False, None, False
     names: ClassVar[tuple[str, ...]]
+    measured: ClassVar[Callable[..., measure.Estimate]]
 
     def __init__(self, effort: str = "quick", options: dict[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -42,10 +37,6 @@ class _Gathered(Metric, ABC):
         for name in self.names:
             self.add_state(name, default=[], dist_reduce_fx="cat")
 
-    @abstractmethod
-    def _measured(self, *columns: Tensor) -> measure.Estimate:
-        """Measure all rows."""
-
     @override
     def update(self, *batch: Tensor) -> None:
         for name, rows in zip(self.names, batch, strict=True):
@@ -53,7 +44,7 @@ class _Gathered(Metric, ABC):
 
     @override
     def compute(self) -> Tensor:
-        self.estimate = self._measured(*(dim_zero_cat(getattr(self, name)) for name in self.names))
+        self.estimate = type(self).measured(*(dim_zero_cat(getattr(self, name)) for name in self.names), **self.options)
         return torch.tensor(self.estimate.value, device=self.device)
 
 
@@ -80,20 +71,14 @@ class MutualInformationMetric(_Gathered):
     """
 
     names = ("x", "y")
-
-    @override
-    def _measured(self, *columns: Tensor) -> measure.Estimate:
-        return measure.mutual_information(*columns, **self.options)
+    measured = staticmethod(measure.mutual_information)
 
 
 @final
 class EntropyMetric(_Gathered):
     """h(X) in nats of all rows since the last ``reset``, by ``infoknife.entropy``; ``update(x)`` keeps a batch.
 
-    Args:
-        effort: ``"quick"``, ``"standard"`` or ``"thorough"``.
-        options: More of ``infoknife.entropy``.
-        **kwargs: As for ``torchmetrics.Metric``.
+    It takes what ``MutualInformationMetric`` takes; ``options`` are those of ``infoknife.entropy``.
 
     Examples:
         >>> metric = EntropyMetric(options={"method": "gaussian"})
@@ -103,7 +88,4 @@ class EntropyMetric(_Gathered):
     """
 
     names = ("x",)
-
-    @override
-    def _measured(self, *columns: Tensor) -> measure.Estimate:
-        return measure.entropy(*columns, **self.options)
+    measured = staticmethod(measure.entropy)
