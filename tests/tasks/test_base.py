@@ -13,6 +13,8 @@ from scipy import stats
 from infoknife import tasks
 from infoknife.tasks import checks
 from infoknife.tasks.base import BLOCK
+from infoknife.tasks.judging import cases
+from infoknife.tasks.relations import Relation
 
 PAIR, CLASSES = tasks.GaussianPair(2, 0.5), tasks.GaussianClasses.draw(3, 2, seed=0)
 CUBE = tasks.Independent(stats.uniform(-0.5, 1), 2)
@@ -181,6 +183,13 @@ BAD: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: tasks.Staircase("numbers", (1,), 10), TypeError, "levels"),  # type: ignore[arg-type]
     (lambda: tasks.Staircase.gaussian(steps_per_level=0), ValueError, "steps_per_level"),
     (lambda: tasks.get("gausian-1d"), ValueError, "'gaussian-1d'"),
+    (lambda: Relation("cosine"), ValueError, "^kind is 'cosine'; expected one of"),
+    (lambda: Relation("sine", copies=0), ValueError, "^copies is 0"),
+    (lambda: Relation("sine", noise=0.0), ValueError, "^noise is 0.0"),
+    (lambda: Relation("sine", seed=-1), ValueError, "^seed is -1"),
+    (Relation("rounded").gradient, ValueError, "no parameter"),
+    (lambda: cases()[0].sample(0, 0), ValueError, "n is"),
+    (lambda: tasks.Gaussian.of_condition(1, 10.0, seed=0), ValueError, "dim is 1"),
 ]
 
 

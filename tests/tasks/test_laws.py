@@ -143,24 +143,17 @@ def test_truth_of_many_zeros() -> None:
     assert truth("zeros") == pytest.approx(first + (1 - p0) * second, abs=1e-3)
 
 
-def by_samples(law: Law, n: int) -> tuple[float, float]:
-    """The mean of the oracle over samples, and its standard error."""
+@pytest.mark.parametrize(
+    ("law", "n"),
+    [(LAWS[kind], 2000) for kind in ("hurdle", "clock", "gusts")]
+    + [pytest.param(law, 20_000, marks=pytest.mark.slow) for law in (*LAWS.values(), *_wide(8).values())],
+    ids=lambda value: getattr(value, "formula", ""),
+)
+def test_truth_by_samples(law: Law, n: int) -> None:
+    """The mean of the oracle over samples, within its standard error."""
     generator = torch.Generator().manual_seed(0)
     x = law.source.draw(n, generator)
     y = law.channel.draw(x, 1.0, generator)
     values = law.channel.log_prob(y, x, 1.0) - law.log_prob_y(y, 1.0)
-    return float(values.mean()), float(values.std()) / n**0.5
-
-
-@pytest.mark.parametrize("kind", ["hurdle", "clock", "gusts"])
-def test_truth_by_samples(kind: str) -> None:
-    mean, error = by_samples(LAWS[kind], 2000)
-    assert truth(kind) == pytest.approx(mean, abs=4 * error + 1e-3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("law", [*LAWS.values(), *_wide(8).values()], ids=lambda law: law.formula)
-def test_truth_of_every_law_by_samples(law: Law) -> None:
-    mean, error = by_samples(law, 20_000)
-    assert information(law).value == pytest.approx(mean, abs=4 * error + 2e-3)
+    assert information(law).value == pytest.approx(float(values.mean()), abs=4 * float(values.std()) / n**0.5 + 2e-3)
     assert information(law).error < 0.03

@@ -7,25 +7,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Generic, Protocol, Self
 
 import torch
 from torch import Tensor
-from typing_extensions import override
+from typing_extensions import TypeVar, override
 
-from infoknife.inputs import class_codes, matrix
+from infoknife.inputs import check_count, class_codes, matrix
 from infoknife.tasks import checks
 from infoknife.tasks.checks import Columns
 from infoknife.tasks.integration import Certified
 
 Seed = int | torch.Generator
+Rows = TypeVar("Rows", bound=Tensor | tuple[Tensor, Tensor], default=Any)  # of x, or of x and y
 
 BLOCK = 1 << 16  # rows of an oracle that are worked on at once
 STEP = 1e-6  # of the parameter, for derivatives of truths and samples
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Task(ABC):
+class Task(ABC, Generic[Rows]):
     """A named distribution with its truth in nats; its kinds are ``EntropyTask`` and ``PairTask``.
 
     ``sample(n, seed)`` draws in float64 and casts, so that the samples of one seed agree to rounding in every
@@ -84,17 +85,26 @@ class Task(ABC):
         """A bound on the error of the truth itself, in nats; 0.0 for closed forms."""
         return self._known.error
 
-    @abstractmethod
-    def sample(self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32) -> Tensor | tuple[Tensor, Tensor]:
-        """Draw n independent samples: x, or the pair (x, y)."""
+    def sample(self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32) -> Rows:
+        """Draw n independent samples: x (n, x_dim), or (x, y) with y (n, y_dim), or (n,) integers if it is a class."""
+        check_count("n", n)
+        return _cast(self._draw(n, checks.generator(seed)), dtype)
 
     def batches(
         self, batch_size: int, seed: Seed, *, dtype: torch.dtype = torch.float32
     ) -> Iterator[tuple[Tensor, ...]]:
         """Draw fresh batches without end: ``(x,)``, or ``(x, y)`` for pairs."""
         source = checks.generator(seed)
-        draws = (self.sample(batch_size, source, dtype=dtype) for _ in itertools.count())
-        return (rows if isinstance(rows, tuple) else (rows,) for rows in draws)
+        return (_parts(self.sample(batch_size, source, dtype=dtype)) for _ in itertools.count())
+
+    def velocity(self, n: int, seed: int, *, dtype: torch.dtype = torch.float32) -> Rows:
+        """Derivative of ``sample(n, seed)`` by ``parameter``, from central differences; of pairs those of x and y.
+
+        An estimator's gradient by the parameter is the sum of its gradient by x (and y) times this velocity.
+        """
+        moved = (_parts(self._moved(s).sample(n, seed, dtype=torch.float64)) for s in (STEP, -STEP))
+        slopes = [(ahead - behind) / (2 * STEP) for ahead, behind in zip(*moved, strict=True)]
+        return _cast(slopes[0] if len(slopes) == 1 else tuple(slopes), dtype)
 
     def truth(self) -> float:
         """What the task is about, in nats: h(X), or I(X; Y) of a pair."""
@@ -115,6 +125,10 @@ class Task(ABC):
     @abstractmethod
     def _check(self) -> Columns:
         """Raise where the parameters make no distribution, bring tensors to float64, and return the columns."""
+
+    @abstractmethod
+    def _draw(self, n: int, source: torch.Generator) -> Rows:
+        """Draw float64 rows on the device of the source, and classes as integers."""
 
     @abstractmethod
     def _truth(self) -> Certified:
@@ -142,7 +156,7 @@ class Task(ABC):
         return dataclasses.replace(self, **{self.parameter: getattr(self, self.parameter) + step})
 
 
-class EntropyTask(Task):
+class EntropyTask(Task[Tensor]):
     """A distribution of x alone, with its differential entropy and its log-density, the oracle."""
 
     @override
@@ -150,41 +164,20 @@ class EntropyTask(Task):
         return self.truth()
 
     @abstractmethod
-    def _draw(self, n: int, source: torch.Generator) -> Tensor:
-        """Draw x (n, x_dim), float64, on the device of the source."""
-
-    @abstractmethod
     def _log_prob(self, x: Tensor) -> Tensor:
         """Log-density (n,) of float64 rows."""
-
-    def sample(self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Draw x (n, x_dim)."""
-        checks.count(n, "n")
-        return _cast(self._draw(n, checks.generator(seed)), dtype)
 
     def log_prob(self, x: Tensor) -> Tensor:
         """Log-density (N,) of x (N, x_dim) in nats; its mean over samples is -h(X)."""
         return _by_blocks(self._log_prob, matrix(x, "x", dim=self.x_dim))
 
-    def velocity(self, n: int, seed: int, *, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Derivative (n, x_dim) of ``sample(n, seed)`` by ``parameter``, from central differences.
 
-        An estimator's gradient by the parameter is the sum of its gradient by x times this velocity.
-        """
-        ahead, behind = (self._moved(s).sample(n, seed, dtype=torch.float64) for s in (STEP, -STEP))
-        return _cast((ahead - behind) / (2 * STEP), dtype)
-
-
-class PairTask(Task):
+class PairTask(Task[tuple[Tensor, Tensor]]):
     """A joint distribution of (x, y), with its mutual information and its log-densities, the oracle."""
 
     @override
     def mutual_information(self) -> float:
         return self.truth()
-
-    @abstractmethod
-    def _draw(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Draw x (n, x_dim) and y (n, y_dim), float64, or y (n,) classes."""
 
     @abstractmethod
     def _log_prob(self, x: Tensor, y: Tensor) -> Tensor:
@@ -201,12 +194,6 @@ class PairTask(Task):
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
         return self._log_prob(x, y) - self._log_prob_x(x) - self._log_prob_y(y)
 
-    def sample(self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
-        """Draw x (n, x_dim) and y (n, y_dim); y is (n,) integers where it is a class."""
-        checks.count(n, "n")
-        x, y = self._draw(n, checks.generator(seed))
-        return _cast(x, dtype), _cast(y, dtype)
-
     def log_prob(self, x: Tensor, y: Tensor) -> Tensor:
         """Joint log-density (N,) of x (N, x_dim) and y (N, y_dim), in nats."""
         return _by_blocks(self._log_prob, *self._checked(x, y))
@@ -222,15 +209,6 @@ class PairTask(Task):
     def pointwise(self, x: Tensor, y: Tensor) -> Tensor:
         """log p(x, y) / (p(x) p(y)), shape (N,), in nats; its mean over samples is I(X; Y)."""
         return _by_blocks(self._pointwise, *self._checked(x, y))
-
-    def velocity(self, n: int, seed: int, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
-        """Derivatives of x and y of ``sample(n, seed)`` by ``parameter``, from central differences.
-
-        An estimator's gradient by the parameter is the sum of its gradients by x and y times these.
-        """
-        ahead, behind = (self._moved(s).sample(n, seed, dtype=torch.float64) for s in (STEP, -STEP))
-        x, y = ((a - b) / (2 * STEP) for a, b in zip(ahead, behind, strict=True))
-        return _cast(x, dtype), _cast(y, dtype)
 
     def _checked(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         x = matrix(x, "x", dim=self.x_dim)
@@ -251,27 +229,46 @@ class Distribution(Protocol):
     def log_prob(self, x: Tensor) -> Tensor:
         """Log-density (n,) of rows (n, d)."""
 
+    def marginal(self, columns: slice) -> Self:
+        """The distribution of some of the columns."""
 
-class PartitionedPair(PairTask):
-    """A pair cut from one vector, of which the first columns are x."""
 
-    @property
-    @abstractmethod
-    def _laws(self) -> tuple[Distribution, Distribution, Distribution]:
-        """The laws of (x, y), of x and of y."""
+class DistributionTask(EntropyTask):
+    """A task of one distribution."""
+
+    _law: Distribution
+
+    def _draw(self, n: int, source: torch.Generator) -> Tensor:
+        return self._law.rows(n, source)
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        return self._law.log_prob(x)
+
+
+Law = TypeVar("Law", bound=Distribution)
+
+
+class PartitionedPair(PairTask, Generic[Law]):
+    """A pair cut from the rows of one distribution, of which the first columns are x."""
+
+    _law: Law
+
+    @cached_property
+    def _sides(self) -> tuple[Law, Law]:
+        return self._law.marginal(slice(self.x_dim)), self._law.marginal(slice(self.x_dim, None))
 
     def _draw(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
-        xy = self._laws[0].rows(n, source)
+        xy = self._law.rows(n, source)
         return xy[:, : self.x_dim], xy[:, self.x_dim :]
 
     def _log_prob(self, x: Tensor, y: Tensor) -> Tensor:
-        return self._laws[0].log_prob(torch.cat([x, y], -1))
+        return self._law.log_prob(torch.cat([x, y], -1))
 
     def _log_prob_x(self, x: Tensor) -> Tensor:
-        return self._laws[1].log_prob(x)
+        return self._sides[0].log_prob(x)
 
     def _log_prob_y(self, y: Tensor) -> Tensor:
-        return self._laws[2].log_prob(y)
+        return self._sides[1].log_prob(y)
 
 
 def normals(*shape: int, source: torch.Generator) -> Tensor:
@@ -284,10 +281,22 @@ def uniforms(*shape: int, source: torch.Generator) -> Tensor:
     return torch.rand(*shape, generator=source, dtype=torch.float64, device=source.device)
 
 
-def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
+def rotation(dim: int, source: torch.Generator) -> Tensor:
+    """Draw an orthogonal matrix (dim, dim)."""
+    q: Tensor = torch.linalg.qr(normals(dim, dim, source=source)).Q
+    return q
+
+
+def _parts(rows: Any) -> tuple[Tensor, ...]:
+    return rows if isinstance(rows, tuple) else (rows,)
+
+
+def _cast(rows: Any, dtype: torch.dtype) -> Any:
     """Cast float64 samples; classes stay integers."""
     checks.floating(dtype)
-    return x.to(dtype) if x.is_floating_point() else x
+    if isinstance(rows, tuple):
+        return tuple(_cast(part, dtype) for part in rows)
+    return rows.to(dtype) if rows.is_floating_point() else rows
 
 
 def _by_blocks(function: Callable[..., Tensor], *arrays: Tensor) -> Tensor:

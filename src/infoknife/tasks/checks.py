@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from infoknife.inputs import check_number, check_whole, tensor
+from infoknife.inputs import check_count, check_number, check_whole, tensor
 
 
 class Columns(NamedTuple):
@@ -22,17 +22,6 @@ class Columns(NamedTuple):
 Numbers = Tensor | np.ndarray[Any, Any] | Sequence[Any]
 
 
-def count(value: Any, name: str, least: int = 1) -> None:
-    """Check an integer that is at least ``least``."""
-    if check_whole(name, value) < least:
-        raise ValueError(f"{name} is {value}; expected an integer of at least {least}")
-
-
-def positive(value: float, name: str) -> None:
-    """Check a finite number above zero."""
-    check_number(name, value, above=True)
-
-
 def correlation(value: float, name: str) -> None:
     """Check a number strictly between -1 and 1, where mutual information is finite."""
     if not -1 < check_number(name, value, -math.inf) < 1:
@@ -41,7 +30,7 @@ def correlation(value: float, name: str) -> None:
 
 def vector(value: Numbers, name: str) -> Tensor:
     """Copy finite numbers (n,) to a float64 tensor."""
-    numbers = _doubles(value, name)
+    numbers = doubles(value, name)
     if numbers.dim() != 1 or len(numbers) == 0 or not bool(torch.isfinite(numbers).all()):
         shape = tuple(numbers.shape)
         raise ValueError(f"{name} has shape {shape}; expected finite numbers (n,) with n > 0")
@@ -62,7 +51,7 @@ def probabilities(value: Numbers, name: str) -> Tensor:
 
 def covariance(value: Numbers, name: str) -> Tensor:
     """Copy symmetric positive definite matrices (..., d, d) to a float64 tensor."""
-    sigma = _doubles(value, name)
+    sigma = doubles(value, name)
     if sigma.dim() < 2 or sigma.shape[-1] != sigma.shape[-2] or sigma.numel() == 0:
         raise ValueError(f"{name} has shape {tuple(sigma.shape)}; expected square matrices (..., d, d)")
     if not torch.allclose(sigma, sigma.mT, rtol=1e-6, atol=1e-12):
@@ -76,7 +65,8 @@ def covariance(value: Numbers, name: str) -> Tensor:
     return sigma
 
 
-def _doubles(value: Numbers, name: str) -> Tensor:
+def doubles(value: Numbers, name: str) -> Tensor:
+    """Copy numbers to a float64 tensor."""
     return tensor(value, name).detach().to("cpu", torch.float64, copy=True)
 
 
@@ -103,7 +93,7 @@ def kind(value: Any, expected: type, name: str) -> None:
 
 def cut(x_columns: int, columns: int) -> Columns:
     """Check that x and y both get columns of a vector, and return how many."""
-    count(x_columns, "x_columns")
+    check_count("x_columns", x_columns)
     if x_columns >= columns:
         raise ValueError(f"x_columns is {x_columns} of {columns}; expected at least one column left for y")
     return Columns(x_columns, columns - x_columns)

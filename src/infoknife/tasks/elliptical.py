@@ -3,60 +3,65 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self, final
+from typing import Self, final
 
 import torch
 from scipy.special import digamma
 from torch import Tensor
 from typing_extensions import override
 
+from infoknife.inputs import check_count, check_number, check_whole
 from infoknife.tasks import checks
-from infoknife.tasks.base import EntropyTask, PartitionedPair, normals
+from infoknife.tasks.base import DistributionTask, PartitionedPair, normals, rotation
 from infoknife.tasks.checks import Columns
 from infoknife.tasks.integration import Certified
 
 
-class Elliptical(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Elliptical:
     r"""The law of a normal or Student vector.
 
     Its entropy at the dispersion I is, with $a = (\nu + d) / 2$,
     $\log\Gamma(\frac\nu2) - \log\Gamma(a) + \frac d2 \log(\nu\pi) + a (\psi(a) - \psi(\frac\nu2))$.
 
-    Attributes:
-        factor: Lower triangular factor (..., d, d) of the dispersion.
+    Args:
+        dispersion: Of one law (d, d), or of several (..., d, d).
         df: Degrees of freedom; infinite for the normal vector.
 
     Examples:
         >>> cauchy = Elliptical(torch.ones(1, 1), df=1)
-        >>> round(cauchy.entropy() - math.log(4 * math.pi), 6)
-        0.0
+        >>> round(math.exp(cauchy.entropy()) / math.pi, 6)
+        4.0
     """
 
-    factor: Tensor
+    dispersion: Tensor
     df: float = math.inf
 
-    @property
-    def _log_norm(self) -> float:
-        """Logarithm of the density at zero, at the dispersion I."""
-        df, dim = self.df, self.factor.shape[-1]
-        if math.isinf(df):
-            return -0.5 * dim * math.log(2 * math.pi)
-        return math.lgamma((df + dim) / 2) - math.lgamma(df / 2) - 0.5 * dim * math.log(df * math.pi)
+    @cached_property
+    def factor(self) -> Tensor:
+        """Lower triangular factor of the dispersion."""
+        factor: Tensor = torch.linalg.cholesky(self.dispersion)
+        return factor
 
     @property
-    def _log_det(self) -> Tensor:
-        """Logarithm (...) of the factor's determinant."""
-        return self.factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    def _log_norm(self) -> Tensor:
+        """Logarithm (...) of the density at zero."""
+        df, dim = self.df, self.dispersion.shape[-1]
+        if math.isinf(df):
+            log_norm = -0.5 * dim * math.log(2 * math.pi)
+        else:
+            log_norm = math.lgamma((df + dim) / 2) - math.lgamma(df / 2) - 0.5 * dim * math.log(df * math.pi)
+        return log_norm - self.factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def entropy(self) -> float:
         """Entropy in nats of a single law."""
-        dim, a, b = len(self.factor), (self.df + len(self.factor)) / 2, self.df / 2
+        dim, a, b = len(self.dispersion), (self.df + len(self.dispersion)) / 2, self.df / 2
         excess = 0.5 * dim if math.isinf(self.df) else a * float(digamma(a) - digamma(b))
-        return excess - self._log_norm + float(self._log_det)
+        return excess - float(self._log_norm)
 
     def rows(self, n: int, source: torch.Generator) -> Tensor:
         """Draw (n, d): normal rows, stretched by the root of df / chi^2."""
-        noise = normals(n, len(self.factor), source=source)
+        noise = normals(n, len(self.dispersion), source=source)
         x = noise @ self.factor.to(noise).mT
         if math.isinf(self.df):
             return x
@@ -65,14 +70,18 @@ class Elliptical(NamedTuple):
     def log_prob(self, x: Tensor) -> Tensor:
         """Log-density (..., n) of rows (..., n, d)."""
         square = torch.linalg.solve_triangular(self.factor.to(x), x.mT, upper=False).square().sum(-2)
-        log_norm = self._log_norm - self._log_det.to(x).unsqueeze(-1)
+        log_norm = self._log_norm.to(x).unsqueeze(-1)
         if math.isinf(self.df):
             return log_norm - 0.5 * square
         return log_norm - 0.5 * (self.df + x.shape[-1]) * (square / self.df).log1p()
 
+    def marginal(self, columns: slice) -> "Elliptical":
+        """The law of some of the columns."""
+        return Elliptical(self.dispersion[..., columns, columns], self.df)
 
-class _Scaled(EntropyTask):
-    """What the normal and the Student vector share: a law, of which s is the scale."""
+
+class _Scaled(DistributionTask):
+    """What the normal and the Student vector share: the parameter s, their scale, and a truth in closed form."""
 
     scale: float
     _law: Elliptical
@@ -81,12 +90,6 @@ class _Scaled(EntropyTask):
 
     def _truth(self) -> Certified:
         return Certified(self._law.entropy())
-
-    def _draw(self, n: int, source: torch.Generator) -> Tensor:
-        return self._law.rows(n, source)
-
-    def _log_prob(self, x: Tensor) -> Tensor:
-        return self._law.log_prob(x)
 
 
 @final
@@ -113,23 +116,24 @@ class Gaussian(_Scaled):
     @classmethod
     def standard(cls, dim: int, scale: float = 1.0) -> Self:
         """The isotropic Gaussian N(0, scale^2 I)."""
-        checks.count(dim, "dim")
+        check_count("dim", dim)
         return cls(torch.eye(dim, dtype=torch.float64), scale)
 
     @classmethod
     def of_condition(cls, dim: int, condition: float, seed: int) -> Self:
         """Draw a covariance of this condition number: log-spaced variances around 1, axes at random."""
-        checks.count(dim, "dim", least=2)
-        checks.positive(condition - 1, "condition - 1")
-        axes: Tensor = torch.linalg.qr(normals(dim, dim, source=checks.generator(seed))).Q
+        if check_whole("dim", dim) < 2:
+            raise ValueError(f"dim is {dim}; expected at least 2, for variances that differ")
+        check_number("condition - 1", condition - 1, above=True)
+        axes = rotation(dim, checks.generator(seed))
         half = 0.5 * math.log(condition)
         variances = torch.linspace(-half, half, dim, dtype=torch.float64).exp()
         return cls((axes * variances) @ axes.mT)
 
     def _check(self) -> Columns:
-        checks.positive(self.scale, "scale")
+        check_number("scale", self.scale, above=True)
         self._set(covariance=checks.covariance(self.covariance, "covariance"))
-        self._set(_law=Elliptical(self.scale * torch.linalg.cholesky(self.covariance)))
+        self._set(_law=Elliptical(self.scale**2 * self.covariance))
         return Columns(len(self.covariance))
 
 
@@ -155,16 +159,16 @@ class Student(_Scaled):
     formula = "X Student with nu degrees of freedom and dispersion s^2 I"
 
     def _check(self) -> Columns:
-        checks.count(self.dim, "dim")
-        checks.count(self.df, "df")
-        checks.positive(self.scale, "scale")
-        self._set(_law=Elliptical(self.scale * torch.eye(self.dim, dtype=torch.float64), self.df))
+        check_count("dim", self.dim)
+        check_count("df", self.df)
+        check_number("scale", self.scale, above=True)
+        self._set(_law=Elliptical(self.scale**2 * torch.eye(self.dim, dtype=torch.float64), self.df))
         return Columns(self.dim)
 
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class EllipticalPair(PartitionedPair):
+class EllipticalPair(PartitionedPair[Elliptical]):
     r"""(X, Y) cut from one normal or Student vector, x and y of any dimensions.
 
     A normal vector has $I(X; Y) = \frac12 \log(\det\Sigma_x \det\Sigma_y / \det\Sigma)$. A Student vector has one
@@ -198,7 +202,7 @@ class EllipticalPair(PartitionedPair):
     @classmethod
     def sparse(cls, x_columns: int, y_columns: int, pairs: int = 2, correlation: float = 0.8) -> Self:
         """The first ``pairs`` columns of x are each correlated with one of y, and nothing else is."""
-        checks.count(pairs, "pairs")
+        check_count("pairs", pairs)
         checks.correlation(correlation, "correlation")
         if pairs > min(x_columns, y_columns):
             raise ValueError(f"pairs is {pairs}; expected at most {min(x_columns, y_columns)}, the columns there are")
@@ -209,7 +213,8 @@ class EllipticalPair(PartitionedPair):
     def _check(self) -> Columns:
         self._set(dispersion=checks.covariance(self.dispersion, "dispersion"))
         if not math.isinf(self.df):
-            checks.count(self.df, "df")
+            check_count("df", self.df)  # type: ignore[arg-type]  # unless infinite, an integer
+        self._set(_law=Elliptical(self.dispersion, self.df))
         return checks.cut(self.x_columns, len(self.dispersion))
 
     @property
@@ -218,14 +223,5 @@ class EllipticalPair(PartitionedPair):
         normal = "(X, Y) ~ N(0, Sigma)"
         return normal if math.isinf(self.df) else "(X, Y) Student with nu degrees of freedom and dispersion Sigma"
 
-    @cached_property
-    @override
-    def _laws(self) -> tuple[Elliptical, Elliptical, Elliptical]:
-        sigma, k = self.dispersion, self.x_columns
-        parts = sigma, sigma[:k, :k], sigma[k:, k:]
-        joint, x, y = (Elliptical(torch.linalg.cholesky(part), self.df) for part in parts)
-        return joint, x, y
-
     def _truth(self) -> Certified:
-        joint, x, y = (law.entropy() for law in self._laws)
-        return Certified(x + y - joint)
+        return Certified(sum(side.entropy() for side in self._sides) - self._law.entropy())

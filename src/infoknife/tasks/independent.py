@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
+from infoknife.inputs import check_count, check_number
 from infoknife.tasks import checks
 from infoknife.tasks.base import EntropyTask, Seed, uniforms
 from infoknife.tasks.checks import Columns
@@ -46,8 +47,8 @@ class Independent(EntropyTask):
                 f"distribution is {self.distribution!r}; expected a continuous distribution of scipy.stats with its "
                 f"parameters, such as scipy.stats.laplace()"
             )
-        checks.count(self.dim, "dim")
-        checks.positive(self.scale, "scale")
+        check_count("dim", self.dim)
+        check_number("scale", self.scale, above=True)
         return Columns(self.dim)
 
     def _fields(self) -> dict[str, Any]:
@@ -108,7 +109,7 @@ class TriangleMixture(EntropyTask):
     @classmethod
     def draw(cls, components: int, dim: int, seed: Seed) -> Self:
         """Draw weights uniformly from the simplex and scales uniformly from [0.1, 1], as the paper does."""
-        checks.count(components, "components")
+        check_count("components", components)
         source = checks.generator(seed)
         cuts = uniforms(components - 1, source=source).sort().values
         weights = cuts.diff(prepend=cuts.new_zeros(1), append=cuts.new_ones(1))
@@ -118,7 +119,7 @@ class TriangleMixture(EntropyTask):
         weights, scales = checks.probabilities(self.weights, "weights"), checks.vector(self.scales, "scales")
         if len(scales) != len(weights) or float(scales.min()) <= 0 or float(scales.max()) > 1:
             raise ValueError(f"scales is {scales.tolist()}; expected {len(weights)} in (0, 1]")
-        checks.count(self.dim, "dim")
+        check_count("dim", self.dim)
         self._set(weights=weights, scales=scales)
         return Columns(self.dim)
 

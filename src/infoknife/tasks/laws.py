@@ -1,11 +1,11 @@
 r"""What relations are made of: a ``Source`` of x, and a ``Channel`` from x to y.
 
 Both know their densities, and points with weights that stand for them, so that the truth of a ``Law`` is the mean of
-the oracle $\log p(y \mid x) / p(y)$ over points instead of samples.
+the oracle $\log p(y \mid x) / p(y)$ over points instead of samples. Functions of x take (..., k) and keep the last
+axis; ``scale`` multiplies the noise of a channel.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -14,13 +14,13 @@ from typing import NamedTuple, final
 import torch
 from torch import Tensor
 from torch.special import ndtr
-from typing_extensions import override
 
 from infoknife.tasks.base import normals, uniforms
 from infoknife.tasks.integration import Certified
 
 Points = tuple[Tensor, Tensor]  # (n, d) or (n, J, d), and their weights, which sum to one over the last axis
 Function = Callable[[Tensor], Tensor]
+Rows = tuple[Tensor, Tensor, Tensor | None]  # x, y and a condition
 
 NODES = 400  # points of x that make the density of y; a part of them, with their y, make the mean
 NOISE_POINTS = 96, 12, 8  # points of the noise, per column of y, where there are so many columns
@@ -45,38 +45,29 @@ class Noise(NamedTuple):
     smooth: bool = True
 
 
-def _normal_points(count: int) -> Points:
-    """Points in equal steps; where they end, what is left out is as little as what the steps miss."""
-    z = min(WIDTH, math.sqrt(math.pi * count)) * (2 * midpoints(count) - 1)
-    return z, _normalized((-0.5 * z.square()).exp())
-
-
-def _long_points(log_prob: Function, reach: float, count: int) -> Points:
-    """Points e = sinh t in equal steps of t, which suit both the middle and heavy tails."""
-    t = reach * (2 * midpoints(2 * count) - 1)
-    return t.sinh(), _normalized((log_prob(t.sinh()) + t.cosh().log()).exp())
-
-
-def _tailed(draw: Function, log_prob: Function, reach: float = 22) -> Noise:
-    """A noise with heavy tails, by its quantile function and its log-density."""
-    return Noise(
-        lambda shape, source: draw(uniforms(*shape, source=source)),
-        log_prob,
-        lambda count: _long_points(log_prob, reach, count),
-    )
-
-
 def midpoints(count: int) -> Tensor:
     """The midpoints of equal parts of [0, 1]."""
     return (torch.arange(count, dtype=torch.float64) + 0.5) / count
 
 
-def _normalized(weights: Tensor) -> Tensor:
-    return weights / weights.sum()
-
-
 def _equal_weights(count: int) -> Tensor:
     return torch.full((count,), 1 / count, dtype=torch.float64)
+
+
+def _normal_points(count: int) -> Points:
+    """Points in equal steps; where they end, what is left out is as little as what the steps miss."""
+    z = min(WIDTH, math.sqrt(math.pi * count)) * (2 * midpoints(count) - 1)
+    return z, (-0.5 * z.square()).softmax(0)
+
+
+def _tailed(quantile: Function, log_prob: Function, reach: float = 22) -> Noise:
+    """A noise with heavy tails: its points e = sinh t, in equal steps of t, suit both the middle and the tails."""
+
+    def points(count: int) -> Points:
+        t = reach * (2 * midpoints(2 * count) - 1)
+        return t.sinh(), (log_prob(t.sinh()) + t.cosh().log()).softmax(0)
+
+    return Noise(lambda shape, source: quantile(uniforms(*shape, source=source)), log_prob, points)
 
 
 NORMAL = Noise(
@@ -114,16 +105,22 @@ class Source(NamedTuple):
     points: Callable[[int], Points]
 
 
-def normal(dim: int = 1, points: Callable[[int], Points] | None = None) -> Source:
+def normal(dim: int = 1, points: Callable[[int, int], Points] | None = None) -> Source:
     """Standard normal x; points on a line through zero are enough for what depends on the sum of its columns."""
 
-    def line(count: int) -> Points:
+    def line(dim: int, count: int) -> Points:
         z, weights = _normal_points(count)
         return z[:, None].expand(-1, dim) / math.sqrt(dim), weights
 
     return Source(
-        dim, lambda n, source: normals(n, dim, source=source), lambda x: NORMAL.log_prob(x).sum(-1), points or line
+        dim,
+        lambda n, source: normals(n, dim, source=source),
+        lambda x: NORMAL.log_prob(x).sum(-1),
+        lambda count: (points or line)(dim, count),
     )
+
+
+STANDARD = normal()
 
 
 def radius_points(dim: int, count: int) -> Points:
@@ -166,261 +163,182 @@ def integers(count: int) -> Source:
     )
 
 
-class Channel(ABC):
-    """The distribution of y given x; ``scale`` multiplies its noise."""
+class Channel(NamedTuple):
+    """The distribution of y given x.
 
-    dim = 1
-    smooth = True  # whether samples and their density move smoothly with the scale
+    Attributes:
+        draw: Draws y (n, dim) for x (n, k), at a scale, from a generator.
+        log_prob: Log-density (...), or log-probability, of y (..., dim) given x (..., k) at a scale; the leading axes
+            broadcast.
+        points: Y (n, J, dim) and weights (n, J) that stand for the distribution given x (n, k) at a scale, or, if the
+            last argument is not 1, for one part in so many of them.
+        dim: Number of columns of y.
+        smooth: Whether samples and their density move smoothly with the scale.
+    """
 
-    @abstractmethod
-    def draw(self, x: Tensor, scale: float, source: torch.Generator) -> Tensor:
-        """Draw y (n, dim) for x (n, k)."""
-
-    @abstractmethod
-    def log_prob(self, y: Tensor, x: Tensor, scale: float) -> Tensor:
-        """Log-density (...) of y (..., dim) given x (..., k), or log-probability; the leading axes broadcast."""
-
-    @abstractmethod
-    def points(self, x: Tensor, scale: float, part: int) -> Points:
-        """Y (n, J, dim) and weights (n, J) that stand for the distribution given x (n, k), or a part of them."""
+    draw: Callable[[Tensor, float, torch.Generator], Tensor]
+    log_prob: Callable[[Tensor, Tensor, float], Tensor]
+    points: Callable[[Tensor, float, int], Points]
+    dim: int = 1
+    smooth: bool = True
 
 
-class Curves(Channel):
+def curves(
+    *means: Function,
+    spread: float | Function = 0.3,
+    chances: tuple[Function, ...] = (),
+    noise: Noise = NORMAL,
+    dim: int = 1,
+) -> Channel:
     """Noise around one of some curves.
 
     Args:
-        means: Places (..., dim) as a function of x (..., k), one for each curve.
-        spread: Standard deviation of the noise, a number or a function of x that gives (...).
-        chances: Probabilities of all curves but the last, each a function of x that gives (...); equal if not given.
+        means: Places (..., dim) as functions of x (..., k), one for each curve.
+        spread: Standard deviation of the noise, a number or a function of x that gives (..., 1).
+        chances: Probabilities of all curves but the last, functions of x that give (..., 1); equal if not given.
         noise: Kind of noise.
         dim: Number of columns of y.
     """
 
-    def __init__(
-        self,
-        *means: Function,
-        spread: float | Function = 0.3,
-        chances: tuple[Function, ...] = (),
-        noise: Noise = NORMAL,
-        dim: int = 1,
-    ) -> None:
-        self.means, self.spread, self.chances = means, spread, chances
-        self.noise, self.dim = noise, dim
-        self.smooth = self.noise.smooth
+    def places(x: Tensor) -> Tensor:  # (..., K, dim)
+        return torch.stack([mean(x) for mean in means], -2)
 
-    def _curves(self, x: Tensor) -> Tensor:
-        """Places of all curves, (..., K, dim)."""
-        return torch.stack([mean(x) for mean in self.means], -2)
-
-    def _weights(self, x: Tensor) -> Tensor:
-        """Probabilities of all curves, (..., K)."""
-        if not self.chances:
-            return torch.full((*x.shape[:-1], len(self.means)), 1 / len(self.means)).to(x)
-        first = torch.stack([chance(x) for chance in self.chances], -1)
+    def shares(x: Tensor) -> Tensor:  # (..., K)
+        if not chances:
+            return torch.full((*x.shape[:-1], len(means)), 1 / len(means)).to(x)
+        first = torch.cat([chance(x) for chance in chances], -1)
         return torch.cat([first, 1 - first.sum(-1, keepdim=True)], -1)
 
-    def _spreads(self, x: Tensor, scale: float) -> Tensor:
-        """Standard deviation (...) of the noise."""
-        return scale * (self.spread(x) if callable(self.spread) else torch.full_like(x[..., 0], self.spread))
+    def spreads(x: Tensor, scale: float) -> Tensor:  # (..., 1)
+        return scale * (spread(x) if callable(spread) else torch.full_like(x[..., :1], spread))
 
-    @override
-    def draw(self, x: Tensor, scale: float, source: torch.Generator) -> Tensor:
-        ends = self._weights(x).cumsum(-1)[:, :-1]
+    def draw(x: Tensor, scale: float, source: torch.Generator) -> Tensor:
+        ends = shares(x).cumsum(-1)[:, :-1]
         which = (uniforms(len(x), 1, source=source) > ends).sum(-1)
-        mean = self._curves(x)[torch.arange(len(x), device=x.device), which]
-        return mean + self._spreads(x, scale)[:, None] * self.noise.draw((len(x), self.dim), source)
+        mean = places(x)[torch.arange(len(x), device=x.device), which]
+        return mean + spreads(x, scale) * noise.draw((len(x), dim), source)
 
-    @override
-    def log_prob(self, y: Tensor, x: Tensor, scale: float) -> Tensor:
-        spread, weights = self._spreads(x, scale), self._weights(x)
-        mixed: Tensor | None = None
-        for k, mean in enumerate(self.means):
-            log_kernel = self.noise.log_prob((y - mean(x)) / spread[..., None]).sum(-1) + weights[..., k].log()
-            mixed = log_kernel if mixed is None else torch.logaddexp(mixed, log_kernel)
-        assert mixed is not None
-        return mixed - self.dim * spread.log()
+    def log_prob(y: Tensor, x: Tensor, scale: float) -> Tensor:
+        width, log_shares = spreads(x, scale), shares(x).log()
+        mixed = torch.full((), -math.inf).to(x)
+        for k, mean in enumerate(means):  # one after the other, to save memory
+            mixed = torch.logaddexp(mixed, noise.log_prob((y - mean(x)) / width).sum(-1) + log_shares[..., k])
+        return mixed - dim * width[..., 0].log()
 
-    @override
-    def points(self, x: Tensor, scale: float, part: int) -> Points:
-        e, weights = self.noise.points(NOISE_POINTS[self.dim - 1] // part)
-        axes = range(self.dim)
-        e = torch.cartesian_prod(*[e for _ in axes]).reshape(-1, self.dim)
-        weights = torch.cartesian_prod(*[weights for _ in axes]).reshape(-1, self.dim).prod(-1)
-        y = self._curves(x).unsqueeze(2) + self._spreads(x, scale)[:, None, None, None] * e
-        return y.flatten(1, 2), (self._weights(x).unsqueeze(-1) * weights).flatten(1)
+    def points(x: Tensor, scale: float, part: int) -> Points:
+        e, weights = noise.points(NOISE_POINTS[dim - 1] // part)
+        e = torch.cartesian_prod(*[e] * dim).reshape(-1, dim)
+        weights = torch.cartesian_prod(*[weights] * dim).reshape(-1, dim).prod(-1)
+        y = places(x).unsqueeze(2) + spreads(x, scale)[:, None, None] * e
+        return y.flatten(1, 2), (shares(x).unsqueeze(-1) * weights).flatten(1)
+
+    return Channel(draw, log_prob, points, dim, noise.smooth)
 
 
-@final
-class SinhCurves(Curves):
-    """The same, of which y is the hyperbolic sine: heavy tails, and no relation is changed."""
+def sinh_of(channel: Channel) -> Channel:
+    """The hyperbolic sine of what a channel says: heavy tails, and no relation is changed."""
 
-    @override
-    def draw(self, x: Tensor, scale: float, source: torch.Generator) -> Tensor:
-        return super().draw(x, scale, source).sinh()
-
-    @override
-    def log_prob(self, y: Tensor, x: Tensor, scale: float) -> Tensor:
-        return super().log_prob(y.asinh(), x, scale) - 0.5 * y.square().log1p().sum(-1)
-
-    @override
-    def points(self, x: Tensor, scale: float, part: int) -> Points:
-        y, weights = super().points(x, scale, part)
+    def points(x: Tensor, scale: float, part: int) -> Points:
+        y, weights = channel.points(x, scale, part)
         return y.sinh(), weights
 
-
-@final
-class Rounded(Channel):
-    """Whole numbers: a mean with normal noise, rounded.
-
-    Args:
-        mean: Place as a function of x (..., k) that gives (..., 1).
-        spread: Standard deviation before rounding.
-    """
-
-    smooth = False
-
-    def __init__(self, mean: Function, spread: float) -> None:
-        self.mean, self.spread = mean, spread
-
-    @override
-    def draw(self, x: Tensor, scale: float, source: torch.Generator) -> Tensor:
-        return (self.mean(x) + scale * self.spread * normals(len(x), 1, source=source)).round()
-
-    @override
-    def log_prob(self, y: Tensor, x: Tensor, scale: float) -> Tensor:
-        e = (y.round() - self.mean(x))[..., 0].abs()  # far out, the lower tail keeps its digits
-        spread = scale * self.spread
-        return (ndtr((0.5 - e) / spread) - ndtr((-0.5 - e) / spread)).clamp_min(1e-300).log()
-
-    @override
-    def points(self, x: Tensor, scale: float, part: int) -> Points:
-        offsets = torch.arange(-6.0, 7.0, dtype=torch.float64)
-        y = (self.mean(x).round() + offsets).unsqueeze(-1)
-        return y, self.log_prob(y, x.unsqueeze(1), scale).exp()
+    return channel._replace(
+        draw=lambda x, scale, source: channel.draw(x, scale, source).sinh(),
+        log_prob=lambda y, x, scale: channel.log_prob(y.asinh(), x, scale) - 0.5 * y.square().log1p().sum(-1),
+        points=points,
+    )
 
 
-@final
-class ZeroInflated(Channel):
-    """Exactly zero with a probability that depends on x, else what another channel says.
+def rounded(mean: Function, spread: float) -> Channel:
+    """Whole numbers: a mean (..., 1) with normal noise of this standard deviation, rounded."""
 
-    Args:
-        chance: Probability of zero as a function of x (..., k) that gives (...).
-        other: The channel of what is not zero.
-    """
+    def draw(x: Tensor, scale: float, source: torch.Generator) -> Tensor:
+        return (mean(x) + scale * spread * normals(len(x), 1, source=source)).round()
 
-    smooth = False
+    def log_prob(y: Tensor, x: Tensor, scale: float) -> Tensor:
+        e = (y.round() - mean(x))[..., 0].abs()  # far out, the lower tail keeps its digits
+        upper, lower = (ndtr((half - e) / (scale * spread)) for half in (0.5, -0.5))
+        return (upper - lower).clamp_min(1e-300).log()
 
-    def __init__(self, chance: Function, other: Channel) -> None:
-        self.chance, self.other = chance, other
+    def points(x: Tensor, scale: float, part: int) -> Points:
+        y = (mean(x).round() + torch.arange(-6.0, 7.0, dtype=torch.float64)).unsqueeze(-1)
+        return y, log_prob(y, x.unsqueeze(1), scale).exp()
 
-    @override
-    def draw(self, x: Tensor, scale: float, source: torch.Generator) -> Tensor:
-        zero = uniforms(len(x), 1, source=source) < self.chance(x)[:, None]
-        return torch.where(zero, 0.0, self.other.draw(x, scale, source))
-
-    @override
-    def log_prob(self, y: Tensor, x: Tensor, scale: float) -> Tensor:
-        chance = self.chance(x)
-        rest = (1 - chance).log() + self.other.log_prob(y, x, scale)
-        return torch.where(y[..., 0].abs() < ATOM, chance.log(), rest)
-
-    @override
-    def points(self, x: Tensor, scale: float, part: int) -> Points:
-        chance = self.chance(x)[:, None]
-        y, weights = self.other.points(x, scale, part)
-        return torch.cat([torch.zeros_like(y[:, :1]), y], 1), torch.cat([chance, (1 - chance) * weights], 1)
+    return Channel(draw, log_prob, points, smooth=False)
 
 
-@final
-class Shell(Channel):
-    """A circle in the plane whose radius depends on x, under normal noise.
+def zero_inflated(chance: Function, other: Channel) -> Channel:
+    """Exactly zero with a probability (..., 1) that depends on x, else what another channel says."""
 
-    Args:
-        radius: Radius as a function of x (..., k) that gives (...).
-        spread: Standard deviation of the noise.
-    """
+    def draw(x: Tensor, scale: float, source: torch.Generator) -> Tensor:
+        zero = uniforms(len(x), 1, source=source) < chance(x)
+        return torch.where(zero, 0.0, other.draw(x, scale, source))
 
-    dim = 2
+    def log_prob(y: Tensor, x: Tensor, scale: float) -> Tensor:
+        zero = chance(x)[..., 0]
+        rest = (1 - zero).log() + other.log_prob(y, x, scale)
+        return torch.where(y[..., 0].abs() < ATOM, zero.log(), rest)
 
-    def __init__(self, radius: Function, spread: float) -> None:
-        self.radius, self.spread = radius, spread
+    def points(x: Tensor, scale: float, part: int) -> Points:
+        y, weights = other.points(x, scale, part)
+        return torch.cat([torch.zeros_like(y[:, :1]), y], 1), torch.cat([chance(x), (1 - chance(x)) * weights], 1)
 
-    @override
-    def draw(self, x: Tensor, scale: float, source: torch.Generator) -> Tensor:
+    return Channel(draw, log_prob, points, smooth=False)
+
+
+def shell(radius: Function, spread: float) -> Channel:
+    """A circle in the plane, whose radius (..., 1) depends on x, under normal noise."""
+
+    def draw(x: Tensor, scale: float, source: torch.Generator) -> Tensor:
         angle = 2 * math.pi * uniforms(len(x), 1, source=source)
-        return self.radius(x)[:, None] * circle(angle) + scale * self.spread * normals(len(x), 2, source=source)
+        return radius(x) * circle(angle) + scale * spread * normals(len(x), 2, source=source)
 
-    @override
-    def log_prob(self, y: Tensor, x: Tensor, scale: float) -> Tensor:
-        r, radius, variance = y.norm(dim=-1), self.radius(x), (scale * self.spread) ** 2
-        bessel: Tensor = torch.special.i0e(r * radius / variance).log()
-        return bessel - 0.5 * (r - radius).square() / variance - math.log(2 * math.pi * variance)
+    def log_prob(y: Tensor, x: Tensor, scale: float) -> Tensor:
+        return ring_log_prob(y.norm(dim=-1), radius(x)[..., 0], scale * spread)
 
-    @override
-    def points(self, x: Tensor, scale: float, part: int) -> Points:
+    def points(x: Tensor, scale: float, part: int) -> Points:
         e, weights = _normal_points(NOISE_POINTS[1] // part)
-        y = scale * self.spread * torch.cartesian_prod(e, e) + self.radius(x)[:, None, None] * torch.tensor([1.0, 0.0])
+        y = scale * spread * torch.cartesian_prod(e, e) + radius(x)[:, None] * torch.tensor([1.0, 0.0])
         return y, (weights[:, None] * weights).flatten().expand(len(x), -1)  # at one angle, which all are like
 
+    return Channel(draw, log_prob, points, dim=2)
 
-@final
-class Sphere(Channel):
-    """A direction that is uniform, and a distance from zero whose logarithm has normal noise.
 
-    Args:
-        mean: Mean of the logarithm as a function of x (..., k) that gives (..., 1).
-        spread: Its standard deviation.
-        dim: Number of columns of y.
-    """
+def sphere(mean: Function, spread: float, dim: int) -> Channel:
+    """A direction that is uniform, and a distance from zero whose logarithm has a mean (..., 1) and normal noise."""
 
-    def __init__(self, mean: Function, spread: float, dim: int) -> None:
-        self.mean, self.spread, self.dim = mean, spread, dim
+    def draw(x: Tensor, scale: float, source: torch.Generator) -> Tensor:
+        direction = torch.nn.functional.normalize(normals(len(x), dim, source=source), dim=-1)
+        return direction * (mean(x) + scale * spread * normals(len(x), 1, source=source)).exp()
 
-    @override
-    def draw(self, x: Tensor, scale: float, source: torch.Generator) -> Tensor:
-        direction = torch.nn.functional.normalize(normals(len(x), self.dim, source=source), dim=-1)
-        return direction * (self.mean(x) + scale * self.spread * normals(len(x), 1, source=source)).exp()
+    def log_prob(y: Tensor, x: Tensor, scale: float) -> Tensor:
+        log_r, width = y.norm(dim=-1).log(), scale * spread
+        log_area = math.log(2) + 0.5 * dim * math.log(math.pi) - math.lgamma(dim / 2)
+        return NORMAL.log_prob((log_r - mean(x)[..., 0]) / width) - math.log(width) - dim * log_r - log_area
 
-    @override
-    def log_prob(self, y: Tensor, x: Tensor, scale: float) -> Tensor:
-        log_r, spread = y.norm(dim=-1).log(), scale * self.spread
-        log_area = math.log(2) + 0.5 * self.dim * math.log(math.pi) - math.lgamma(self.dim / 2)
-        return NORMAL.log_prob((log_r - self.mean(x)[..., 0]) / spread) - math.log(spread) - self.dim * log_r - log_area
-
-    @override
-    def points(self, x: Tensor, scale: float, part: int) -> Points:
+    def points(x: Tensor, scale: float, part: int) -> Points:
         e, weights = NORMAL.points(NOISE_POINTS[0] // part)
-        r = (self.mean(x) + scale * self.spread * e).exp()
-        y = r[..., None] * torch.eye(self.dim, dtype=torch.float64)[0]  # in one direction, which all are like
+        r = (mean(x) + scale * spread * e).exp()
+        y = r[..., None] * torch.eye(dim, dtype=torch.float64)[0]  # in one direction, which all are like
         return y, weights.expand(len(x), -1)
 
+    return Channel(draw, log_prob, points, dim)
 
-@final
-class Discrete(Channel):
-    """Whole numbers from zero on.
 
-    Args:
-        count: How many of them.
-        log_mass: Log-probability of y (...) given x (...).
-    """
+def discrete(count: int, log_mass: Callable[[Tensor, Tensor], Tensor]) -> Channel:
+    """Whole numbers from zero on, so many, by the log-probability of y (...) given x (...)."""
+    values = torch.arange(count, dtype=torch.float64)
 
-    smooth = False
-
-    def __init__(self, count: int, log_mass: Callable[[Tensor, Tensor], Tensor]) -> None:
-        self.values, self.log_mass = torch.arange(count, dtype=torch.float64), log_mass
-
-    @override
-    def draw(self, x: Tensor, scale: float, source: torch.Generator) -> Tensor:
-        ends = self.log_mass(self.values, x).exp().cumsum(-1)[:, :-1]
+    def draw(x: Tensor, scale: float, source: torch.Generator) -> Tensor:
+        ends = log_mass(values, x).exp().cumsum(-1)[:, :-1]
         return (uniforms(len(x), 1, source=source) > ends).sum(-1, keepdim=True).double()
 
-    @override
-    def log_prob(self, y: Tensor, x: Tensor, scale: float) -> Tensor:
-        return self.log_mass(y[..., 0].round(), x[..., 0])
-
-    @override
-    def points(self, x: Tensor, scale: float, part: int) -> Points:
-        return self.values[:, None].expand(len(x), -1, 1), self.log_mass(self.values, x).exp()
+    return Channel(
+        draw,
+        lambda y, x, scale: log_mass(y[..., 0].round(), x[..., 0]),
+        lambda x, scale, part: (values[:, None].expand(len(x), -1, 1), log_mass(values, x).exp()),
+        smooth=False,
+    )
 
 
 @final
@@ -430,17 +348,26 @@ class Law:
 
     Args:
         formula: The pair in symbols.
-        source: The distribution of x.
         channel: The distribution of y given x.
+        source: The distribution of x.
         nodes: Points of x that make the density of y.
         outer: Points of x that make the mean.
     """
 
     formula: str
-    source: Source
     channel: Channel
+    source: Source = STANDARD
     nodes: int = NODES
     outer: int = NODES // 2
+
+    def draw(self, n: int, source: torch.Generator, scale: float = 1.0) -> Rows:
+        """Draw n rows of x and y, without a condition."""
+        x = self.source.draw(n, source)
+        return x, self.channel.draw(x, scale, source), None
+
+    def truth(self) -> Certified:
+        """I(X; Y) in nats."""
+        return information(self)
 
     def log_prob_y(self, y: Tensor, scale: float, part: int = 1) -> Tensor:
         """Log-density (n,) of y (n, dim), summed over points of x, perhaps a part of them."""
@@ -469,3 +396,10 @@ def information(law: Law, noise: float = 1.0) -> Certified:
 def circle(angle: Tensor) -> Tensor:
     """Points (..., 2) of the unit circle at angles (..., 1)."""
     return torch.cat([angle.cos(), angle.sin()], -1)
+
+
+def ring_log_prob(r: Tensor, radius: Tensor, noise: float) -> Tensor:
+    """Log-density in the plane, at distances r from its centre, of a circle under normal noise."""
+    variance = noise**2
+    bessel: Tensor = torch.special.i0e(r * radius / variance).log()  # log I_0(z) - z
+    return bessel - 0.5 * (r - radius).square() / variance - math.log(2 * math.pi * variance)

@@ -11,10 +11,10 @@ from typing import Self, final
 
 import torch
 from torch import Tensor
-from typing_extensions import override
 
+from infoknife.inputs import check_count, check_number
 from infoknife.tasks import checks
-from infoknife.tasks.base import EntropyTask, PairTask, PartitionedPair, normals
+from infoknife.tasks.base import DistributionTask, PairTask, PartitionedPair, normals
 from infoknife.tasks.checks import Columns
 from infoknife.tasks.elliptical import Elliptical
 from infoknife.tasks.integration import Certified, normal_mean
@@ -42,9 +42,8 @@ class Components:
     @classmethod
     def draw(cls, count: int, dim: int, seed: int, *, spread: float, common: bool = False) -> Self:
         """Draw equal weights, means from N(0, spread^2 I) and covariances near I, or I itself if common."""
-        checks.count(count, "count")
-        checks.count(dim, "dim")
-        checks.positive(spread, "spread")
+        count, dim = check_count("count", count), check_count("dim", dim)
+        check_number("spread", spread, above=True)
         source = checks.generator(seed)
         means = spread * normals(count, dim, source=source)
         mixing = (0 if common else 0.5 / dim**0.5) * normals(count, dim, dim, source=source)
@@ -54,7 +53,7 @@ class Components:
     def __post_init__(self) -> None:
         weights = checks.probabilities(self.weights, "weights")
         covariances = checks.covariance(self.covariances, "covariances")
-        means = torch.as_tensor(self.means).detach().to("cpu", torch.float64, copy=True)
+        means = checks.doubles(self.means, "means")
         shapes = tuple(weights.shape), tuple(means.shape), tuple(covariances.shape)
         count, dim = len(weights), covariances.shape[-1]
         if shapes != ((count,), (count, dim), (count, dim, dim)):
@@ -78,10 +77,8 @@ class Components:
         return self.means.shape[-1]
 
     @cached_property
-    def factors(self) -> Tensor:
-        """Lower triangular factors (K, d, d) of the covariances."""
-        factors: Tensor = torch.linalg.cholesky(self.covariances)
-        return factors
+    def _normals(self) -> Elliptical:
+        return Elliptical(self.covariances)
 
     def marginal(self, columns: slice) -> "Components":
         """The same components, seen in some of the coordinates alone."""
@@ -97,14 +94,14 @@ class Components:
         component = torch.multinomial(self.weights.to(where), n, replacement=True, generator=source)
         noise = normals(n, self.dim, source=source)
         x = self.means.to(where)[component]
-        for k, factor in enumerate(self.factors.to(where)):
+        for k, factor in enumerate(self._normals.factor.to(where)):
             x[component == k] += noise[component == k] @ factor.mT
         return x, component
 
     def joint_log_prob(self, x: Tensor) -> Tensor:
         """log w_k + log N(x; m_k, S_k) for every component, shape (N, K)."""
         centred = x - self.means.to(x)[:, None]  # (K, N, d)
-        return (Elliptical(self.factors).log_prob(centred) + self.weights.to(x).log()[:, None]).mT
+        return (self._normals.log_prob(centred) + self.weights.to(x).log()[:, None]).mT
 
     def log_prob(self, x: Tensor) -> Tensor:
         """Log-density (N,) of the mixture."""
@@ -114,14 +111,14 @@ class Components:
         """Mean of a function (n, d) -> (n,) over the mixture."""
 
         def over_components(z: Tensor) -> Tensor:
-            values = [function(m + z @ f.mT) for m, f in zip(self.means, self.factors, strict=True)]
+            values = [function(m + z @ f.mT) for m, f in zip(self.means, self._normals.factor, strict=True)]
             return self.weights @ torch.stack(values)
 
         return normal_mean(over_components, self.dim)
 
     def conditional_entropy(self) -> float:
         """h(X | component) in nats, in closed form."""
-        log_det = self.factors.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        log_det = self._normals.factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         return 0.5 * self.dim * math.log(2 * math.pi * math.e) + float(self.weights @ log_det)
 
     def information(self) -> Certified:
@@ -135,7 +132,7 @@ class Components:
         if not torch.equal(self.covariances, self.covariances[:1].expand_as(self.covariances)):
             return self
         centred = self.means - self.means[0]
-        white: Tensor = torch.linalg.solve_triangular(self.factors[0], centred.mT, upper=False).mT  # (K, d)
+        white: Tensor = torch.linalg.solve_triangular(self._normals.factor[0], centred.mT, upper=False).mT  # (K, d)
         _, sizes, axes = torch.linalg.svd(white, full_matrices=False)
         axes = axes[: max(1, int((sizes > 1e-9 * sizes.max()).sum()))]
         identity = torch.eye(len(axes), dtype=torch.float64).expand(self.count, -1, -1)
@@ -144,7 +141,7 @@ class Components:
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class GaussianMixture(EntropyTask):
+class GaussianMixture(DistributionTask):
     r"""$X \sim \sum_k w_k N(m_k, \Sigma_k)$, with $h(X) = \sum_k w_k h(N(m_k, \Sigma_k)) + I(X; K)$.
 
     Args:
@@ -167,22 +164,17 @@ class GaussianMixture(EntropyTask):
 
     def _check(self) -> Columns:
         checks.kind(self.parts, Components, "parts")
+        self._set(_law=self.parts)
         return Columns(self.parts.dim)
 
     def _truth(self) -> Certified:
         value, error = self.parts.information()
         return Certified(self.parts.conditional_entropy() + value, error)
 
-    def _draw(self, n: int, source: torch.Generator) -> Tensor:
-        return self.parts.rows(n, source)
-
-    def _log_prob(self, x: Tensor) -> Tensor:
-        return self.parts.log_prob(x)
-
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class MixturePair(PartitionedPair):
+class MixturePair(PartitionedPair[Components]):
     r"""$(X, Y) \sim \sum_k w_k N(m_k, \Sigma_k)$, of which the first columns are x.
 
     Args:
@@ -213,13 +205,8 @@ class MixturePair(PartitionedPair):
 
     def _check(self) -> Columns:
         checks.kind(self.parts, Components, "parts")
+        self._set(_law=self.parts)
         return checks.cut(self.x_columns, self.parts.dim)
-
-    @cached_property
-    @override
-    def _laws(self) -> tuple[Components, Components, Components]:
-        split = self.x_columns
-        return self.parts, self.parts.marginal(slice(split)), self.parts.marginal(slice(split, None))
 
     def _truth(self) -> Certified:
         split = self.x_columns

@@ -6,35 +6,42 @@ its own.
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import final
 
 import torch
 from torch import Tensor
 from typing_extensions import override
 
+from infoknife.inputs import check_count, check_number, check_seed, one_of
 from infoknife.tasks import checks
-from infoknife.tasks.base import PairTask, normals
+from infoknife.tasks.base import PairTask, rotation
 from infoknife.tasks.checks import Columns
 from infoknife.tasks.integration import Certified
 from infoknife.tasks.laws import (
     CAUCHY,
     FLAT,
-    Curves,
-    Function,
+    STANDARD,
     Law,
-    Rounded,
-    Shell,
-    SinhCurves,
-    ZeroInflated,
     circle,
+    curves,
     information,
     integers,
     interval,
     normal,
     radius_points,
+    rounded,
+    shell,
     sign_points,
+    sinh_of,
+    zero_inflated,
 )
+
+PLANE = 300, 80  # points of x where y is on a circle
+FINE = 800, 800  # where the relation has a kink or a jump
+RING = 400, 400
+ROUND = interval(0, math.tau)
+SIGNS = curves(lambda x: x.prod(-1, True).sign(), spread=0.5)
 
 
 def _torus(x: Tensor) -> Tensor:
@@ -42,126 +49,98 @@ def _torus(x: Tensor) -> Tensor:
     return torch.cat([(2 + short.cos()) * circle(long), short.sin()], -1)
 
 
+def _half_circle(x: Tensor) -> Tensor:
+    return torch.tensor([1.0, 0.5]) - circle(x)
+
+
 def _steps(x: Tensor) -> Tensor:
     return (x > -0.48).double() + (x > 0.48).double() - 1
 
 
-def of_column(function: Function) -> Function:
-    """Turn a function of numbers into one of x (..., 1) that gives (...)."""
-    return lambda x: function(x[..., 0])
-
-
-PLANE = 300, 80  # points of x where y is on a circle
-FINE = 800, 800  # where the relation has a kink or a jump
 RELATIONS: dict[str, Law] = {
     "arcs": Law(
         "Y on one of two interlocking half circles at the angle X + 0.2 N",
+        curves(circle, _half_circle, spread=0.2, dim=2),
         interval(0, math.pi),
-        Curves(circle, lambda x: torch.tensor([1.0, 0.5]) - circle(x), spread=0.2, dim=2),
         *PLANE,
     ),
     "bands": Law(
         "Y = X - 1 or X + 1 + 0.4 U, U uniform on [-1, 1]",
-        normal(),
-        Curves(lambda x: x - 1, lambda x: x + 1, spread=0.4, noise=FLAT),
+        curves(lambda x: x - 1, lambda x: x + 1, spread=0.4, noise=FLAT),
     ),
-    "branches": Law("Y = X^2 or -2 |X| + 0.3 N", normal(), Curves(lambda x: x.square(), lambda x: -2 * x.abs())),
-    "cauchy": Law("Y = X^2 + 0.2 C, C Cauchy", normal(), Curves(lambda x: x.square(), spread=0.2, noise=CAUCHY)),
+    "branches": Law("Y = X^2 or -2 |X| + 0.3 N", curves(lambda x: x.square(), lambda x: -2 * x.abs())),
+    "cauchy": Law("Y = X^2 + 0.2 C, C Cauchy", curves(lambda x: x.square(), spread=0.2, noise=CAUCHY)),
     "checkerboard": Law(
         "Y uniform on the fields of X's colour, 4 by 4",
+        curves(lambda x: x.floor() % 2 + 0.5, lambda x: x.floor() % 2 + 2.5, spread=0.5, noise=FLAT),
         interval(0, 4),
-        Curves(lambda x: x.floor() % 2 + 0.5, lambda x: x.floor() % 2 + 2.5, spread=0.5, noise=FLAT),
     ),
-    "chirp": Law("Y = sin(X |X|) + 0.3 N", normal(), Curves(lambda x: (x * x.abs()).sin())),
+    "chirp": Law("Y = sin(X |X|) + 0.3 N", curves(lambda x: (x * x.abs()).sin())),
     "columns": Law(
-        "Y = sin(2 S) + 0.3 N, S the sum of four columns over 2",
-        normal(4),
-        Curves(lambda x: x.sum(-1, True).sin()),
+        "Y = sin(2 S) + 0.3 N, S the sum of four columns over 2", curves(lambda x: x.sum(-1, True).sin()), normal(4)
     ),
-    "cross": Law("Y = X or -X + 0.3 N", normal(), Curves(lambda x: x, lambda x: -x)),
-    "cusp": Law("Y = |X|^(1/2) + 0.15 N", normal(), Curves(lambda x: x.abs().sqrt(), spread=0.15), *FINE),
-    "fork": Law(
-        "Y = max(X, 0) or -max(X, 0) + 0.2 N", normal(), Curves(torch.relu, lambda x: -torch.relu(x), spread=0.2)
-    ),
+    "cross": Law("Y = X or -X + 0.3 N", curves(lambda x: x, lambda x: -x)),
+    "cusp": Law("Y = |X|^(1/2) + 0.15 N", curves(lambda x: x.abs().sqrt(), spread=0.15), STANDARD, *FINE),
+    "fork": Law("Y = max(X, 0) or -max(X, 0) + 0.2 N", curves(torch.relu, lambda x: -torch.relu(x), spread=0.2)),
     "hills": Law(
-        "Y = 2 X^2 exp(-X^2 / 2) + 0.2 N",
-        normal(),
-        Curves(lambda x: 2 * x.square() * (-0.5 * x.square()).exp(), spread=0.2),
+        "Y = 2 X^2 exp(-X^2 / 2) + 0.2 N", curves(lambda x: 2 * x.square() * (-0.5 * x.square()).exp(), spread=0.2)
     ),
     "hoop": Law(
         "Y = (1 - X^2)^(1/2) or its negative + 0.1 N, X uniform on [-1, 1]",
+        curves(lambda x: (1 - x.square()).sqrt(), lambda x: -(1 - x.square()).sqrt(), spread=0.1),
         interval(-1, 1),
-        Curves(lambda x: (1 - x.square()).sqrt(), lambda x: -(1 - x.square()).sqrt(), spread=0.1),
-        400,
-        400,
+        *RING,
     ),
-    "parabola": Law("Y = X^2 + 0.3 N", normal(), Curves(lambda x: x.square())),
+    "parabola": Law("Y = X^2 + 0.3 N", curves(lambda x: x.square())),
     "radius": Law(
         "Y = |X| + 0.2 N in three columns",
-        normal(3, partial(radius_points, 3)),
-        Curves(lambda x: x.norm(dim=-1, keepdim=True), spread=0.2),
+        curves(lambda x: x.norm(dim=-1, keepdim=True), spread=0.2),
+        normal(3, radius_points),
     ),
-    "ring": Law(
-        "Y on the circle at the angle X + 0.2 N", interval(0, math.tau), Curves(circle, spread=0.2, dim=2), *PLANE
-    ),
-    "rounded": Law("Y = round(2 sin 2X + 0.5 N)", normal(), Rounded(lambda x: 2 * (2 * x).sin(), 0.5)),
-    "sawtooth": Law("Y = X - floor X + 0.1 N", normal(), Curves(lambda x: x - x.floor(), spread=0.1), *FINE),
+    "ring": Law("Y on the circle at the angle X + 0.2 N", curves(circle, spread=0.2, dim=2), ROUND, *PLANE),
+    "rounded": Law("Y = round(2 sin 2X + 0.5 N)", rounded(lambda x: 2 * (2 * x).sin(), 0.5)),
+    "sawtooth": Law("Y = X - floor X + 0.1 N", curves(lambda x: x - x.floor(), spread=0.1), STANDARD, *FINE),
     "sector": Law(
         "Y = (0.2 + |X|) (1 + U) / 2, U uniform on [-1, 1]",
-        normal(),
-        Curves(lambda x: 0.1 + x.abs() / 2, spread=of_column(lambda x: 0.1 + x.abs() / 2), noise=FLAT),
+        curves(lambda x: 0.1 + x.abs() / 2, spread=lambda x: 0.1 + x.abs() / 2, noise=FLAT),
     ),
-    "shell": Law(
-        "Y on a circle of radius 1 + |X| + 0.2 N", normal(), Shell(of_column(lambda x: 1 + x.abs()), 0.2), 400, 400
-    ),
-    "sine": Law("Y = sin 2X + 0.3 N", normal(), Curves(lambda x: (2 * x).sin())),
+    "shell": Law("Y on a circle of radius 1 + |X| + 0.2 N", shell(lambda x: 1 + x.abs(), 0.2), STANDARD, *RING),
+    "sine": Law("Y = sin 2X + 0.3 N", curves(lambda x: (2 * x).sin())),
     "spiral": Law(
         "Y on a spiral of two turns at the angle X + 0.1 N",
+        curves(lambda x: x / math.tau * circle(x), spread=0.1, dim=2),
         interval(0, 2 * math.tau),
-        Curves(lambda x: x / math.tau * circle(x), spread=0.1, dim=2),
-        600,
-        200,
+        nodes=600,
+        outer=200,
     ),
-    "spread": Law(
-        "Y = (0.1 + |X|) N", normal(), Curves(torch.zeros_like, spread=of_column(lambda x: 0.1 + x.abs())), *FINE
-    ),
-    "steps": Law("Y = -1, 0 or 1 by two steps of X + 0.3 N", normal(), Curves(_steps)),
+    "spread": Law("Y = (0.1 + |X|) N", curves(torch.zeros_like, spread=lambda x: 0.1 + x.abs()), STANDARD, *FINE),
+    "steps": Law("Y = -1, 0 or 1 by two steps of X + 0.3 N", curves(_steps)),
     "switch": Law(
         "Y = 1.5 or -1.5, odds exp(4 sin 2X), + 0.4 N",
-        normal(),
-        Curves(
+        curves(
             lambda x: torch.full_like(x, 1.5),
             lambda x: torch.full_like(x, -1.5),
             spread=0.4,
-            chances=(of_column(lambda x: (4 * (2 * x).sin()).sigmoid()),),
+            chances=(lambda x: (4 * (2 * x).sin()).sigmoid(),),
         ),
     ),
-    "ties": Law("Y = X mod 3 + 0.3 N, X one of 0 to 8", integers(9), Curves(lambda x: x.round() % 3)),
+    "ties": Law("Y = X mod 3 + 0.3 N, X one of 0 to 8", curves(lambda x: x.round() % 3), integers(9)),
     "torus": Law(
-        "Y on a torus at the two angles X + 0.5 N", interval(0, math.tau, 2), Curves(_torus, spread=0.5, dim=3), 900, 36
+        "Y on a torus at the two angles X + 0.5 N", curves(_torus, spread=0.5, dim=3), interval(0, math.tau, 2), 900, 36
     ),
-    "warped": Law("Y = sinh(1.5 X + N)", normal(), SinhCurves(lambda x: 1.5 * x, spread=1.0)),
-    "waves": Law("Y = sin 8X + 0.3 N", normal(), Curves(lambda x: (8 * x).sin())),
-    "window": Law(
-        "Y = 1 where |X| < 0.64, else 0, + 0.2 N",
-        normal(),
-        Curves(lambda x: (x.abs() < 0.64).double(), spread=0.2),
-    ),
+    "warped": Law("Y = sinh(1.5 X + N)", sinh_of(curves(lambda x: 1.5 * x, spread=1.0))),
+    "waves": Law("Y = sin 8X + 0.3 N", curves(lambda x: (8 * x).sin())),
+    "window": Law("Y = 1 where |X| < 0.64, else 0, + 0.2 N", curves(lambda x: (x.abs() < 0.64).double(), spread=0.2)),
     "wobble": Law(
         "Y = sin 3X + (0.1 + 0.3 |X|) N",
-        normal(),
-        Curves(lambda x: (3 * x).sin(), spread=of_column(lambda x: 0.1 + 0.3 * x.abs())),
+        curves(lambda x: (3 * x).sin(), spread=lambda x: 0.1 + 0.3 * x.abs()),
+        STANDARD,
         *FINE,
     ),
-    "xor": Law(
-        "Y = sign(X_1 X_2) + 0.5 N",
-        normal(2, partial(sign_points, 2)),
-        Curves(lambda x: x.prod(-1, True).sign(), spread=0.5),
-    ),
+    "xor": Law("Y = sign(X_1 X_2) + 0.5 N", SIGNS, normal(2, sign_points)),
     "zeros": Law(
         "Y = 0 with odds exp(2 - 2 X^2), else X + 0.3 N",
-        normal(),
-        ZeroInflated(of_column(lambda x: (2 - 2 * x.square()).sigmoid()), Curves(lambda x: x)),
+        zero_inflated(lambda x: (2 - 2 * x.square()).sigmoid(), curves(lambda x: x)),
     ),
 }
 
@@ -194,11 +173,10 @@ class Relation(PairTask):
     seed: int = 0
 
     def _check(self) -> Columns:
-        if self.kind not in RELATIONS:
-            raise ValueError(f"kind is {self.kind!r}; expected one of {', '.join(RELATIONS)}")
-        checks.count(self.copies, "copies")
-        checks.positive(self.noise, "noise")
-        checks.count(self.seed, "seed", least=0)
+        one_of("kind", self.kind, tuple(RELATIONS))
+        check_count("copies", self.copies)
+        check_number("noise", self.noise, above=True)
+        check_seed("seed", self.seed)
         return Columns(self.copies * self.law.source.dim, self.copies * self.law.channel.dim)
 
     @property
@@ -223,14 +201,11 @@ class Relation(PairTask):
     @cached_property
     def _rotations(self) -> tuple[Tensor, Tensor]:
         source, dims = checks.generator(self.seed), (self.x_dim, self.y_dim or 0)
-        of_x, of_y = (torch.linalg.qr(normals(dim, dim, source=source)).Q for dim in dims)
-        if self.copies == 1:
-            return torch.eye(dims[0], dtype=torch.float64), torch.eye(dims[1], dtype=torch.float64)
+        of_x, of_y = (torch.eye(d).double() if self.copies == 1 else rotation(d, source) for d in dims)
         return of_x, of_y
 
     def _draw(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
-        x = self.law.source.draw(n * self.copies, source)
-        y = self.law.channel.draw(x, self.noise, source)
+        x, y, _ = self.law.draw(n * self.copies, source, self.noise)
         of_x, of_y = self._rotations
         return x.view(n, -1) @ of_x.to(x), y.view(n, -1) @ of_y.to(y)
 

@@ -10,11 +10,12 @@ import torch
 from scipy.integrate import quad
 from torch import Tensor
 
-from infoknife.tasks import checks
+from infoknife.inputs import check_count, check_number
 from infoknife.tasks.base import EntropyTask, normals, uniforms
 from infoknife.tasks.checks import Columns
 from infoknife.tasks.independent import SLACK
 from infoknife.tasks.integration import Certified, box_integral
+from infoknife.tasks.laws import circle, ring_log_prob
 
 
 @final
@@ -38,8 +39,8 @@ class UniformBall(EntropyTask):
     parameter = "radius"
 
     def _check(self) -> Columns:
-        checks.count(self.dim, "dim")
-        checks.positive(self.radius, "radius")
+        check_count("dim", self.dim)
+        check_number("radius", self.radius, above=True)
         return Columns(self.dim)
 
     def _truth(self) -> Certified:
@@ -82,8 +83,8 @@ class Rings(EntropyTask):
         if not isinstance(self.radii, tuple) or not self.radii:
             raise ValueError(f"radii is {self.radii!r}; expected the radius of at least one circle: (1.0, 2.0)")
         for radius in self.radii:
-            checks.positive(radius, "radii")
-        checks.positive(self.noise, "noise")
+            check_number("radii", radius, above=True)
+        check_number("noise", self.noise, above=True)
         return Columns(2)
 
     def _truth(self) -> Certified:
@@ -98,20 +99,16 @@ class Rings(EntropyTask):
     def _draw(self, n: int, source: torch.Generator) -> Tensor:
         ring = torch.randint(len(self.radii), (n,), generator=source, device=source.device)
         radius = torch.tensor(self.radii, dtype=torch.float64, device=source.device)[ring]
-        angle = 2 * math.pi * uniforms(n, source=source)
-        circle = torch.stack([angle.cos(), angle.sin()], -1)
-        return radius[:, None] * circle + self.noise * normals(n, 2, source=source)
+        angle = 2 * math.pi * uniforms(n, 1, source=source)
+        return radius[:, None] * circle(angle) + self.noise * normals(n, 2, source=source)
 
     def _log_prob(self, x: Tensor) -> Tensor:
         return self._radial_log_prob(x.norm(dim=-1))
 
     def _radial_log_prob(self, r: Tensor) -> Tensor:
         """Log-density (n,) in the plane at distances r (n,)."""
-        radii, variance = torch.tensor(self.radii).to(r), self.noise**2
-        r = r[:, None]
-        bessel: Tensor = torch.special.i0e(r * radii / variance).log()  # log I_0(z) - z
-        log_rings = bessel - 0.5 * (r - radii).square() / variance
-        return log_rings.logsumexp(-1) - math.log(2 * math.pi * variance * len(radii))
+        log_rings = ring_log_prob(r[:, None], torch.tensor(self.radii).to(r), self.noise)
+        return log_rings.logsumexp(-1) - math.log(len(self.radii))
 
 
 @final
@@ -136,7 +133,7 @@ class TwoMoons(EntropyTask):
     formula = "two interleaved half circles + N(0, s^2 I)"
 
     def _check(self) -> Columns:
-        checks.positive(self.noise, "noise")
+        check_number("noise", self.noise, above=True)
         if self.noise < 0.02:
             raise ValueError(f"noise is {self.noise}; expected at least 0.02, which the grid can still resolve")
         return Columns(2)
@@ -147,7 +144,7 @@ class TwoMoons(EntropyTask):
         nodes, weights = np.polynomial.legendre.leggauss(32 + math.ceil(2 * math.pi / self.noise))
         t = torch.as_tensor(math.pi * (nodes + 1) / 2)
         log_weights = torch.as_tensor(weights / 4).log()  # the rule's weights sum to 2, a moon has mass 1/2
-        return torch.cat([_moon(t, 0), _moon(t, 1)]), torch.cat([log_weights, log_weights])
+        return torch.cat(_moons(t)), torch.cat([log_weights, log_weights])
 
     def _truth(self) -> Certified:
         margin = 8 * self.noise
@@ -156,8 +153,7 @@ class TwoMoons(EntropyTask):
 
     def _draw(self, n: int, source: torch.Generator) -> Tensor:
         t = math.pi * uniforms(n, source=source)
-        upper = (uniforms(n, 1, source=source) < 0.5).double()
-        curve = upper * _moon(t, 0) + (1 - upper) * _moon(t, 1)
+        curve = torch.where(uniforms(n, 1, source=source) < 0.5, *_moons(t))
         return curve + self.noise * normals(n, 2, source=source)
 
     def _log_prob(self, x: Tensor) -> Tensor:
@@ -168,8 +164,7 @@ class TwoMoons(EntropyTask):
         return torch.cat(log_sums) - math.log(2 * math.pi * self.noise**2)
 
 
-def _moon(t: Tensor, which: int) -> Tensor:
-    """Points (n, 2) of the upper (0) or the lower (1) moon at angles t (n,)."""
-    if which == 0:
-        return torch.stack([t.cos(), t.sin()], -1)
-    return torch.stack([1 - t.cos(), 0.5 - t.sin()], -1)
+def _moons(t: Tensor) -> tuple[Tensor, Tensor]:
+    """Points (n, 2) of the upper and of the lower moon at angles t (n,)."""
+    upper = circle(t[:, None])
+    return upper, torch.tensor([1.0, 0.5], dtype=t.dtype, device=t.device) - upper

@@ -8,6 +8,7 @@ from typing import Self, final
 import torch
 from torch import Tensor
 
+from infoknife.inputs import check_count, check_number
 from infoknife.tasks import checks
 from infoknife.tasks.base import Seed, Task
 from infoknife.tasks.elliptical import Gaussian
@@ -41,7 +42,7 @@ class Staircase:
     steps_per_level: int
 
     def __post_init__(self) -> None:
-        checks.count(self.steps_per_level, "steps_per_level")
+        check_count("steps_per_level", self.steps_per_level)
         if not self.levels:
             raise ValueError("levels is empty; expected at least one task")
         for task in self.levels:
@@ -68,8 +69,8 @@ class Staircase:
     @classmethod
     def shrinking(cls, dim: int = 64, levels: int = 5, factor: float = 0.5, *, steps_per_level: int = 1000) -> Self:
         """N(0, factor^i I) for i = 0, 1, ...: the variance is halved from level to level (figure 1)."""
-        checks.count(levels, "levels")
-        checks.positive(factor, "factor")
+        check_count("levels", levels)
+        check_number("factor", factor, above=True)
         tasks = tuple(Gaussian.standard(dim, scale=factor ** (i / 2)) for i in range(levels))
         return cls("staircase-shrinking", tasks, steps_per_level)
 

@@ -12,10 +12,12 @@ from torch import Tensor
 from torch.special import ndtr, ndtri
 from typing_extensions import override
 
+from infoknife.inputs import check_number
 from infoknife.tasks import checks
 from infoknife.tasks.base import PairTask
 from infoknife.tasks.checks import Columns
 from infoknife.tasks.integration import Certified
+from infoknife.tasks.laws import NORMAL
 
 BISECTIONS = 60
 
@@ -23,10 +25,7 @@ BISECTIONS = 60
 class Map(ABC):
     """An invertible map of rows (N, d), with the log-determinant of its derivative where that is square."""
 
-    @property
-    @abstractmethod
-    def formula(self) -> str:
-        """The map in a word."""
+    formula: str
 
     @abstractmethod
     def forward(self, x: Tensor) -> Tensor:
@@ -36,9 +35,9 @@ class Map(ABC):
     def inverse(self, y: Tensor) -> Tensor:
         """Undo it."""
 
-    @abstractmethod
     def log_det(self, x: Tensor) -> Tensor:
         """Log of the absolute determinant (N,) of the derivative at x (N, d)."""
+        return torch.zeros(len(x), dtype=torch.float64, device=x.device)
 
     def width(self, dim: int) -> int:
         """Number of columns that ``dim`` columns become."""
@@ -60,10 +59,6 @@ class Unbent(Map):
     def inverse(self, y: Tensor) -> Tensor:
         return y
 
-    @override
-    def log_det(self, x: Tensor) -> Tensor:
-        return torch.zeros(len(x), dtype=torch.float64, device=x.device)
-
 
 @final
 @dataclass(frozen=True)
@@ -77,12 +72,8 @@ class Power(Map):
     exponent: float
 
     def __post_init__(self) -> None:
-        checks.positive(self.exponent, "exponent")
-
-    @property
-    @override
-    def formula(self) -> str:
-        return f"power {self.exponent:g}"
+        exponent = check_number("exponent", self.exponent, above=True)
+        object.__setattr__(self, "formula", f"power {exponent:g}")
 
     @override
     def forward(self, x: Tensor) -> Tensor:
@@ -136,7 +127,7 @@ class NormalCDF(Map):
 
     @override
     def log_det(self, x: Tensor) -> Tensor:
-        return (-0.5 * x.square() - 0.5 * math.log(2 * math.pi)).sum(-1)
+        return NORMAL.log_prob(x).sum(-1)
 
 
 @final
@@ -173,7 +164,7 @@ class Wiggly(Map):
 
     @override
     def forward(self, x: Tensor) -> Tensor:
-        return x + sum((a * (f * x + phase).sin() for a, f, phase in self.waves), start=torch.zeros_like(x))
+        return x + sum(a * (f * x + phase).sin() for a, f, phase in self.waves)
 
     @override
     def inverse(self, y: Tensor) -> Tensor:
@@ -186,8 +177,7 @@ class Wiggly(Map):
         return self._slope(x).log().sum(-1)
 
     def _slope(self, x: Tensor) -> Tensor:
-        bends = (a * f * (f * x + phase).cos() for a, f, phase in self.waves)
-        return 1 + sum(bends, start=torch.zeros_like(x))
+        return 1 + sum((a * f * (f * x + phase).cos() for a, f, phase in self.waves), start=torch.zeros_like(x))
 
 
 @final
@@ -208,7 +198,7 @@ class MixtureQuantile(Map):
     def __post_init__(self) -> None:
         checks.probabilities(self.weights, "weights")
         if len(self.means) != len(self.weights):
-            raise ValueError(f"means has {len(self.means)} numbers; expected {len(self.weights)}, one a weight")
+            raise ValueError(f"means has {len(self.means)} numbers; expected {len(self.weights)}, one per weight")
 
     @override
     def forward(self, x: Tensor) -> Tensor:
@@ -217,14 +207,12 @@ class MixtureQuantile(Map):
 
     @override
     def inverse(self, y: Tensor) -> Tensor:
-        parts = (w * ndtr(y - m) for w, m in zip(self.weights, self.means, strict=True))
-        return sum(parts, start=torch.zeros_like(y))
+        return ndtr(y[..., None] - y.new_tensor(self.means)) @ y.new_tensor(self.weights)
 
     @override
     def log_det(self, x: Tensor) -> Tensor:
-        y = self.forward(x)[..., None] - torch.tensor(self.means).to(x)
-        log_normal = -0.5 * y.square() - 0.5 * math.log(2 * math.pi)
-        return -(log_normal + torch.tensor(self.weights).to(x).log()).logsumexp(-1).sum(-1)
+        log_normal = NORMAL.log_prob(self.forward(x)[..., None] - x.new_tensor(self.means))
+        return -(log_normal + x.new_tensor(self.weights).log()).logsumexp(-1).sum(-1)
 
 
 @final
@@ -234,7 +222,7 @@ class Spiral(Map):
 
     Args:
         plane: The two columns that turn.
-        speed: Angle a unit of squared length.
+        speed: Angle per unit of squared length.
     """
 
     plane: tuple[int, int] = (0, 1)
@@ -262,10 +250,6 @@ class Spiral(Map):
     @override
     def inverse(self, y: Tensor) -> Tensor:
         return self._rotated(y, -self.speed)
-
-    @override
-    def log_det(self, x: Tensor) -> Tensor:
-        return torch.zeros_like(x[:, 0])
 
     def _rotated(self, x: Tensor, speed: float) -> Tensor:
         angle = speed * x.square().sum(-1)
