@@ -137,7 +137,7 @@ def test_bandwidth_has_a_best_value() -> None:
 # infinite
 
 
-SILENT: tuple[dict[str, float], ...] = (
+SILENT: tuple[dict[str, Any], ...] = (
     *({"M": 1}, {"w": 1.0}, {"w": 1e-300}, {"d": 64, "w": 1e-6}),
     *({"d": 10_000, "w": 1e-300}, {"N": 10**9}, {"C2": 1e300}),
 )

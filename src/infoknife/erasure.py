@@ -65,6 +65,11 @@ class Erasure(nn.Module, ABC):
         self.dim, self._map = z.shape[1], None
         return self
 
+    def transform(self, *rows: Any) -> Tensor:
+        """Erase s: the same as calling the module."""
+        found: Tensor = self(*rows)
+        return found
+
     @abstractmethod
     def _observe(self, z: Tensor, s: Tensor) -> None:
         """Take in rows z (N, d) and codes (N,) or numbers (N, k)."""
@@ -167,10 +172,6 @@ class LEACE(Erasure):
         z = matrix(z, "z", dim=self.dim)
         return (z - (z.double() - mean) @ right.T @ left.T).to(z.dtype)
 
-    def transform(self, z: Any) -> Tensor:
-        """Erase s from features z (N, d); the same as calling the module."""
-        return self.forward(z)
-
     @property
     def projection(self) -> Tensor:
         """The matrix P (d, d), in double precision."""
@@ -187,8 +188,8 @@ class LEACE(Erasure):
         d, covariance = self.dim, self.scatters[0] / self.rows[0]
         back, whiten = whitening(covariance[:d, :d], self.means[0, :d])
         of_s = _scales(covariance.diagonal()[d:], self.means[0, d:])
-        U, told, _ = torch.linalg.svd(whiten @ covariance[:d, d:] / of_s, full_matrices=False)
-        U = U[:, told > TOLERANCE**0.5]  # singular values are correlations, of which variances are the squares
+        U, correlations, _ = torch.linalg.svd(whiten @ covariance[:d, d:] / of_s, full_matrices=False)
+        U = U[:, correlations > TOLERANCE**0.5]  # whose squares are parts of variances
         return back @ U, U.T @ whiten, self.means[0, :d]
 
 
@@ -226,10 +227,6 @@ class QuadraticErasure(Erasure):
             erased[here] = (mean + (z[here].double() - self.means[code]) @ maps[code].T).to(z.dtype)
         return erased
 
-    def transform(self, z: Any, s: Any) -> Tensor:
-        """Erase s from features z (N, d) of the classes s (N,); the same as calling the module."""
-        return self.forward(z, s)
-
     def _observe(self, z: Tensor, s: Tensor) -> None:
         if self.classes is None:
             raise TypeError("s is floating point; expected classes. For numbers use LEACE")
@@ -242,21 +239,17 @@ class QuadraticErasure(Erasure):
         mean = shares @ self.means
         back, whiten = whitening((shares[:, None, None] * covariances).sum(0), mean)
         within = whiten @ covariances @ whiten.T
-        self._check_rank(within)
+        for name, rows, values in zip(self.classes or (), self.rows, torch.linalg.eigvalsh(within), strict=True):
+            if (rank := int((values > TOLERANCE).sum())) < len(values):
+                raise ValueError(
+                    f"s has the class {name!r} with {int(rows)} rows, whose covariance has rank {rank}; expected "
+                    f"{len(values)}, that of all classes together. Observe more rows of it, merge it with another, or "
+                    f"use LEACE"
+                )
         root, inverse = _power(within, 0.5), _power(within, -0.5)
         maps = inverse @ _power(root @ barycentre(within, shares) @ root, 0.5) @ inverse
         eye = torch.eye(self.dim).to(maps)
         return eye + back @ (maps - torch.eye(len(whiten)).to(maps)) @ whiten, mean
-
-    def _check_rank(self, within: Tensor) -> None:
-        assert self.classes is not None
-        for name, rows, values in zip(self.classes, self.rows, torch.linalg.eigvalsh(within), strict=True):
-            if not bool((values > TOLERANCE).all()):
-                raise ValueError(
-                    f"s has the class {name!r} with {int(rows)} rows, whose covariance has rank "
-                    f"{int((values > TOLERANCE).sum())}; expected {len(values)}, that of all classes together. Observe "
-                    f"more rows of it, merge it with another, or use LEACE"
-                )
 
 
 def whitening(covariance: Tensor, mean: Tensor) -> tuple[Tensor, Tensor]:

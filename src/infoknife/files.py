@@ -382,13 +382,13 @@ class Text(File):
             raise self.fault(f"has more than {_shown_size(most)} when unpacked; that is too much to read. {way}")
         return content
 
-    def _decoded(self, told: str | None) -> tuple[str, str]:
+    def _decoded(self, encoding: str | None) -> tuple[str, str]:
         """Return the encoding in which all of the file can be read, and the text."""
         marks = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
         marked = next((name for mark, name in marks.items() if self._bytes.startswith(mark)), None)
         guesses = [marked] if marked else ["utf-8", "cp1252"]
-        if told is not None and (marked != "utf-8-sig" or told.lower().replace("-", "") != "utf8"):
-            guesses = [told]
+        if encoding is not None and (marked != "utf-8-sig" or encoding.lower().replace("-", "") != "utf8"):
+            guesses = [encoding]
         wrong = ""
         for guess in guesses:
             try:
@@ -403,7 +403,7 @@ class Text(File):
             if "\0" in text:
                 line, way = text.count("\n", 0, text.index("\0")) + 1, "Is it another kind of file, or in UTF-16"
                 raise self.fault(f"line {line} has a NUL character; expected text. {way} (--encoding utf-16)?")
-            self.notes += (f"read as {guess}",) if guess in ("utf-16", "cp1252") and told is None else ()
+            self.notes += (f"read as {guess}",) if guess in ("utf-16", "cp1252") and encoding is None else ()
             return guess, text
         raise self.fault(f"{wrong}. Save it as UTF-8, or name its encoding (--encoding)")
 
@@ -765,7 +765,7 @@ class Parquet(File):
             what = f"has more than {_shown_size(self.limit)} when unpacked; that is too much to read"
             raise self.fault(f"{what}. Ask for fewer columns")
 
-    def _inspected(self, look: Callable[[Any], Any]) -> Any:
+    def _inspected(self, read: Callable[[Any], Any]) -> Any:
         """What is found in the open file."""
         try:
             import pyarrow.parquet
@@ -777,7 +777,7 @@ class Parquet(File):
             self.path.open("rb") as binary,
             pyarrow.parquet.ParquetFile(binary) as file,
         ):
-            return look(file)
+            return read(file)
 
     def _column(self, name: str, column: Any) -> RawColumn:
         import pyarrow

@@ -11,13 +11,12 @@ import math
 import pickle
 import re
 from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
-from unittest import mock
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from infoknife.densities.base import Density
 from infoknife.estimators.base import MutualInformation
@@ -69,11 +68,8 @@ def check_estimator(
 ) -> None:
     """Check that an estimator does what the library expects of one; raise ``AssertionError`` where it does not.
 
-    Args:
-        make: Returns a new estimator that has not seen data.
-        checks: The names of the checks to run, of ``ESTIMATOR_CHECKS``; all of them if not given.
-        skip: The names of checks to leave out: ``"gradient_x"`` for an estimator whose value does not look at x, say.
-        data: Makes n rows of x and y from a generator; correlated normals, or classes with a shift, if not given.
+    The arguments are those of ``check_density``, with names of ``ESTIMATOR_CHECKS``; without ``data``, rows are
+    correlated normals, or classes with a shift. An estimator whose value ignores x may skip ``"gradient_x"``.
 
     Examples:
         >>> from infoknife import mi
@@ -105,22 +101,13 @@ def _run(
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """What is checked, with data for it.
-
-    Args:
-        new: Makes the module.
-        sizes: Dimension of x, and dimension and number of classes of the second variable, by their names.
-        second: The name of the second variable, ``"given"`` or ``"y"``.
-        by_row: The method that has one value per row.
-        methods: All methods that change nothing.
-        make_data: Makes rows, or ``None`` for those made here.
-    """
+    """What is checked, with data for it."""
 
     new: Callable[[], Density | MutualInformation]
-    sizes: dict[str, Any]
-    second: str
-    by_row: str
-    methods: tuple[str, ...]
+    sizes: dict[str, Any]  # dimension of x, and dimension and number of classes of the second variable
+    second: str  # the name of the second variable, "given" or "y"
+    by_row: str  # the method that has one value per row
+    methods: tuple[str, ...]  # all that change nothing
     make_data: MakeData | None
 
     @property
@@ -235,6 +222,11 @@ def _refused(call: str, function: Callable[..., Any], arguments: Any, kind: type
         _expect(right, found)
     else:
         raise AssertionError(f"{call} raises nothing; expected {kind.__name__} that names {name}")
+
+
+def _works(case: _Case, module: Any, rows: Rows, when: str) -> None:
+    _finite(module(*rows), f"forward {when}")
+    _finite(case.loss(module, rows), f"the loss {when}")
 
 
 def _snapshot(module: Any) -> dict[str, Tensor]:
@@ -476,9 +468,7 @@ def _missing_rows(case: _Case) -> None:
 @_of_both
 def _few_rows(case: _Case) -> None:
     for n in (2, 3, 9):
-        module = case.make().initialize(*case.data(n, 0), seed=0)
-        _finite(module(*case.data()), f"forward after a start from {n} rows")
-        _finite(case.loss(module, case.data()), f"the loss after a start from {n} rows")
+        _works(case, case.make().initialize(*case.data(n, 0), seed=0), case.data(), f"after a start from {n} rows")
     _refused("initialize with a single row", case.make().initialize, case.data(1), ValueError, "x")
 
 
@@ -493,8 +483,7 @@ def _absent_classes(case: _Case) -> None:
     started.observe(x, one)
     for what, each in (("observe", started), ("initialize", module)):
         for rows in ((x, one), (x, second)):
-            _finite(each(*rows), f"forward after {what} without some classes")
-            _finite(case.loss(each, rows), f"the loss after {what} without some classes")
+            _works(case, each, rows, f"after {what} without some classes")
 
 
 @_of_both
@@ -788,32 +777,22 @@ def _synchronisations(case: _Case) -> None:
     """A step waits for the device at most twice, to check what loss and forward were given; once more for classes."""
     module, rows = case.started().train(), case.data()
     module.observe(*rows)  # the first one looks once at what it remembers
-    with _counted() as waits:
+    with _Waits() as waits:
         module.observe(*rows)
         module.loss(*rows)
         module(*rows)
-    most = 2 + (module.classes is not None)  # rows sorted by class are divided on the host
-    _expect(len(waits) <= most, f"observe, loss and forward wait {len(waits)} times for the device: {', '.join(waits)}")
+    count, most = len(waits.calls), 2 + (module.classes is not None)  # rows sorted by class are divided on the host
+    _expect(count <= most, f"observe, loss and forward wait {count} times for the device: {', '.join(waits.calls)}")
 
 
-@contextmanager
-def _counted() -> Iterator[list[str]]:
+class _Waits(TorchFunctionMode):
     """Collect the names of the methods that bring a tensor's value to the host; those that they call do not count."""
-    calls: list[str] = []
-    inside: list[bool] = []
 
-    def counting(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        def method(self: Tensor, *args: Any) -> Any:
-            calls.extend([] if inside else [name])
-            inside.append(True)
-            try:
-                return original(self, *args)
-            finally:
-                inside.pop()
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[str] = []
 
-        return method
-
-    with ExitStack() as patches:
-        for name in SYNCHRONISING:
-            patches.enter_context(mock.patch.object(Tensor, name, counting(name, getattr(Tensor, name))))
-        yield calls
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") in SYNCHRONISING:
+            self.calls.append(func.__name__)
+        return func(*args, **(kwargs or {}))

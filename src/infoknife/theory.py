@@ -89,7 +89,7 @@ def confidence_bound(
 
 
 def is_informative(N: float, M: float, w: float, d: int, delta: float, **constants: Unpack[Constants]) -> bool:
-    """Tell whether the theorem says anything: the logarithm's argument is positive. Arguments of `confidence_bound`.
+    """Return whether the theorem says anything: the logarithm's argument is positive. Arguments of `confidence_bound`.
 
     Examples:
         >>> is_informative(100, 1e20, 1e-5, 1, 0.1, lipschitz=4.0)
@@ -99,7 +99,7 @@ def is_informative(N: float, M: float, w: float, d: int, delta: float, **constan
 
 
 def sufficient_conditions(w_rate: float, M_rate: float, d: int) -> bool:
-    r"""Tell whether the bound goes to zero with growing N, for $w = N^{-a}$ and $M = N^b$.
+    r"""Return whether the bound goes to zero with growing N, for $w = N^{-a}$ and $M = N^b$.
 
     The conditions of `thm:convergence`: $N w \to 0$ and $N^2 \log N / (w^{2d} M) \to 0$, or $a > 1$ and $b > 2 + 2da$.
 

@@ -3,11 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-Grid = Callable[[Callable[[Array, Array], Array], Array, Array], float]
 
 
 def cells(axis: Array) -> Array:
@@ -17,16 +15,11 @@ def cells(axis: Array) -> Array:
     return widths
 
 
-@pytest.fixture(scope="session")
-def grid_information() -> Grid:
+def grid_information(density: Callable[[Array, Array], Array], x: Array, y: Array) -> float:
     """Mutual information of a density on a grid, the marginals by summation as well."""
-
-    def information(density: Callable[[Array, Array], Array], x: Array, y: Array) -> float:
-        mass = density(*np.meshgrid(x, y, indexing="ij")) * cells(x)[:, None] * cells(y)
-        assert abs(mass.sum() - 1) < 1e-3, "the grid must hold all of the distribution"
-        mass /= mass.sum()
-        independent = mass.sum(1, keepdims=True) * mass.sum(0, keepdims=True)
-        inside = mass > 0
-        return float((mass[inside] * np.log(mass[inside] / independent[inside])).sum())
-
-    return information
+    mass = density(*np.meshgrid(x, y, indexing="ij")) * cells(x)[:, None] * cells(y)
+    assert abs(mass.sum() - 1) < 1e-3, "the grid must hold all of the distribution"
+    mass /= mass.sum()
+    independent = mass.sum(1, keepdims=True) * mass.sum(0, keepdims=True)
+    inside = mass > 0
+    return float((mass[inside] * np.log(mass[inside] / independent[inside])).sum())

@@ -97,7 +97,7 @@ def test_velocity_carries_the_gradient_of_the_truth(task: tasks.Task) -> None:
     rows = tuple(one.requires_grad_() for one in rows)
     value = task.pointwise(*rows) if isinstance(task, tasks.PairTask) else -task.log_prob(*rows)  # type: ignore[attr-defined]
     slopes = torch.autograd.grad(value.sum(), rows)
-    found = task.velocity(len(rows[0]), 0, dtype=torch.float64)  # type: ignore[attr-defined]
+    found = task.velocity(len(rows[0]), 0, dtype=torch.float64)
     velocities = found if isinstance(found, tuple) else (found,)
     moved = torch.stack([(s * v).sum(-1) for s, v in zip(slopes, velocities, strict=True)]).sum(0)
     assert abs(float(moved.mean()) - task.gradient()) < 4 * float(moved.std()) / len(moved) ** 0.5

@@ -15,7 +15,7 @@ from scipy.stats import norm
 from infoknife.tasks.judging import LAWS, _wide
 from infoknife.tasks.laws import Law, information
 from infoknife.tasks.relations import RELATIONS
-from tests.tasks.conftest import Grid
+from tests.tasks.conftest import grid_information
 
 Array = NDArray[np.float64]
 Given = Callable[[Any, Any], Any]
@@ -68,7 +68,7 @@ def truth(kind: str) -> float:
 
 
 @pytest.mark.parametrize("kind", GIVEN)
-def test_truth_by_a_grid(kind: str, grid_information: Grid) -> None:
+def test_truth_by_a_grid(kind: str) -> None:
     given, y = GIVEN[kind]
     expected = grid_information(lambda x, y: bell(x) * given(x, y), np.linspace(-6, 6, 1201), y)
     rough = 5e-3 if kind in LAWS else 2e-3  # some of them have edges

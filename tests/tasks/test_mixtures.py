@@ -9,7 +9,7 @@ from scipy.integrate import simpson
 from scipy.special import entr
 
 from infoknife import tasks
-from tests.tasks.conftest import Grid
+from tests.tasks.conftest import grid_information
 
 LINE = np.linspace(-30, 30, 60_001)
 
@@ -54,7 +54,7 @@ def test_mixture_entropy_by_integration_and_by_scipys_density() -> None:
     assert 0 < task.error < 1e-3
 
 
-def test_cross_by_a_grid(grid_information: Grid) -> None:
+def test_cross_by_a_grid() -> None:
     def density(x: Any, y: Any) -> Any:
         points = np.stack([x, y], -1)
         halves = [stats.multivariate_normal([0, 0], [[1, r], [r, 1]]).pdf(points) for r in (0.8, -0.8)]

@@ -1,4 +1,6 @@
 import math
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -10,20 +12,9 @@ from scipy import stats
 from scipy.integrate import quad
 
 from infoknife import tasks
-from tests.tasks.conftest import Grid
+from tests.tasks.conftest import grid_information
 
 ROOT3 = math.sqrt(3)
-
-
-@pytest.mark.parametrize("rho", [-0.9, 0.3, 0.75])
-def test_gaussian_information_and_gradient_by_a_grid(rho: float, grid_information: Grid) -> None:
-    def integral(rho: float) -> float:
-        normal, axis = stats.multivariate_normal([0, 0], [[1, rho], [rho, 1]]), np.linspace(-7, 7, 281)
-        return grid_information(lambda x, y: normal.pdf(np.stack([x, y], -1)), axis, axis)
-
-    task = tasks.GaussianPair(5, rho)
-    assert task.mutual_information() == pytest.approx(5 * integral(rho), abs=5e-6)
-    assert task.gradient() == pytest.approx(5 * (integral(rho + 0.01) - integral(rho - 0.01)) / 0.02, rel=2e-2)
 
 
 @given(st.integers(1, 30), st.floats(0, 3))
@@ -61,20 +52,25 @@ def uniform_pair_information(rho: float) -> float:
     return sum_of_uniforms_information(ROOT3 * abs(rho), ROOT3 * math.sqrt(1 - rho**2))
 
 
-@pytest.mark.parametrize("rho", [-0.8, 0.1, 0.5, 0.72, 0.99])
-def test_uniform_information_and_gradient_by_integration(rho: float) -> None:
-    task = tasks.UniformPair(3, rho)
-    assert task.mutual_information() == pytest.approx(3 * uniform_pair_information(rho), abs=1e-6)
-    slope = (uniform_pair_information(rho + 1e-4) - uniform_pair_information(rho - 1e-4)) / 2e-4
-    assert task.gradient() == pytest.approx(3 * slope, rel=1e-3)
+def gaussian_pair_information(rho: float) -> float:
+    normal, axis = stats.multivariate_normal([0, 0], [[1, rho], [rho, 1]]), np.linspace(-7, 7, 281)
+    return grid_information(lambda x, y: normal.pdf(np.stack([x, y], -1)), axis, axis)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 0.75, 3.0])
-def test_additive_information_and_gradient_by_integration(epsilon: float) -> None:
-    task = tasks.AdditiveUniform(epsilon)
-    assert task.mutual_information() == pytest.approx(sum_of_uniforms_information(0.5, epsilon), abs=1e-7)
-    ahead, behind = (sum_of_uniforms_information(0.5, epsilon + s) for s in (1e-4, -1e-4))
-    assert task.gradient() == pytest.approx((ahead - behind) / 2e-4, rel=1e-3)
+@pytest.mark.parametrize(
+    ("make", "copies", "by_integration", "value"),
+    [
+        *((partial(tasks.GaussianPair, 5), 5, gaussian_pair_information, rho) for rho in (-0.9, 0.3, 0.75)),
+        *((partial(tasks.UniformPair, 3), 3, uniform_pair_information, rho) for rho in (-0.8, 0.1, 0.5, 0.72, 0.99)),
+        *((tasks.AdditiveUniform, 1, partial(sum_of_uniforms_information, 0.5), e) for e in (0.1, 0.5, 0.75, 3.0)),
+    ],
+)
+def test_information_and_gradient_by_integration(
+    make: Callable[[float], tasks.PairTask], copies: int, by_integration: Callable[[float], float], value: float
+) -> None:
+    assert make(value).mutual_information() == pytest.approx(copies * by_integration(value), abs=5e-6)
+    slope = (by_integration(value + 1e-3) - by_integration(value - 1e-3)) / 2e-3
+    assert make(value).gradient() == pytest.approx(copies * slope, rel=5e-3)
 
 
 @pytest.mark.parametrize("rho", [-0.9, 0.2, 0.0])

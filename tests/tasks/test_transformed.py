@@ -10,7 +10,7 @@ from scipy import stats
 from torch import Tensor
 
 from infoknife import tasks
-from tests.tasks.conftest import Grid
+from tests.tasks.conftest import grid_information
 
 NORMAL = tasks.GaussianPair(1, 0.7)
 UNIFORM = tasks.Transformed(NORMAL, tasks.NormalCDF(), tasks.NormalCDF())
@@ -77,7 +77,7 @@ def test_wiggly_has_a_gradient() -> None:
     ],
     ids=["asinh-waves", "bimodal", "uniform-normal"],
 )
-def test_information_by_a_grid(task: tasks.PairTask, x: Any, grid_information: Grid) -> None:
+def test_information_by_a_grid(task: tasks.PairTask, x: Any) -> None:
     """The density of the bent pair is integrated, with marginals by summation."""
 
     def density(x: Any, y: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The library in the manner of other houses.
+"""The library as a part of other libraries.
 
 Nothing is imported here; each module needs its own library, which is an extra of the package:
 

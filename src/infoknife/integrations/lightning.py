@@ -51,14 +51,14 @@ class RegularizedModule(LightningModule):
     """
 
     def regularized(self, z: Tensor, s: Any = None, name: str = "regularizer") -> Tensor:
-        """Let the estimator learn from the batch and give the term for the loss.
+        """Train the estimator on the batch and return the term for the loss.
 
-        In validation and test nothing is learned, and the term is given alone. With ``mode="joint"`` the estimator's
+        In validation and test nothing is trained. With ``mode="joint"`` the estimator's
         own loss is in the sum, for the one optimiser.
 
         Args:
             z: The codes (N, d), with their graph.
-            s: What the regularizer takes beside them.
+            s: What the regularizer takes along with them.
             name: The attribute with the regularizer, for modules with several; also where its numbers are logged.
         """
         regularizer = getattr(self, name)
@@ -84,7 +84,7 @@ class RegularizedModule(LightningModule):
         ]
 
     def outer_parameters(self) -> Iterator[nn.Parameter]:
-        """Give the parameters for your optimiser: all but those of estimators that have an optimiser of their own."""
+        """Return the parameters for your optimiser: all but those of estimators that have an optimiser of their own."""
         inner = {p for _, regularizer in _regularizers(self) for p in _own(regularizer)}
         return (parameter for parameter in self.parameters() if parameter not in inner)
 
@@ -109,7 +109,20 @@ class RegularizerCallback(Callback):
         """Check whose parameters the optimisers hold."""
         held = {p for optimizer in trainer.optimizers for group in optimizer.param_groups for p in group["params"]}
         for name, regularizer in _regularizers(pl_module):
-            _check_holder(name, regularizer, held)
+            if regularizer.mode == "joint" and not set(regularizer.parameters()) <= held:
+                raise ValueError(
+                    f"no optimizer of configure_optimizers holds the parameters of {name}, which has mode='joint'; "
+                    "expected them there, or nothing moves the estimator. Use self.outer_parameters(), or "
+                    "mode='alternate'"
+                )
+            if _own(regularizer) & held:
+                warnings.warn(
+                    f"an optimizer of configure_optimizers holds the parameters of {name}, which has one of its own; "
+                    "it meets no gradient there, but some optimisers move without. Use self.outer_parameters() "
+                    "instead of self.parameters()",
+                    RegularizerWarning,
+                    stacklevel=2,
+                )
 
     def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *_: Any) -> None:
         """Log what ``health().scalars()`` gives, under the regularizer's name."""
@@ -136,18 +149,3 @@ def _regularizers(module: nn.Module) -> list[tuple[str, Regularizer]]:
 def _own(regularizer: Regularizer) -> set[nn.Parameter]:
     """The parameters that the regularizer's own optimiser moves."""
     return set() if regularizer.mode == "joint" else set(regularizer.parameters())
-
-
-def _check_holder(name: str, regularizer: Regularizer, held: set[Any]) -> None:
-    if regularizer.mode == "joint" and not set(regularizer.parameters()) <= held:
-        raise ValueError(
-            f"no optimizer of configure_optimizers holds the parameters of {name}, which has mode='joint'; expected "
-            "them there, or nothing moves the estimator. Give self.outer_parameters(), or use mode='alternate'"
-        )
-    if _own(regularizer) & held:
-        warnings.warn(
-            f"an optimizer of configure_optimizers holds the parameters of {name}, which has one of its own; it meets "
-            "no gradient there, but some optimisers move without. Give self.outer_parameters() for self.parameters()",
-            RegularizerWarning,
-            stacklevel=2,
-        )

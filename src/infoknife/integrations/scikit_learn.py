@@ -92,12 +92,8 @@ class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
     Args:
         k: How many columns to keep at most, or ``"all"``.
         criterion: ``"relevance"``, ``"mrmr"`` or ``"jmi"``.
-        method: ``"auto"`` or the name of a density.
-        effort: ``"quick"``, ``"standard"`` or ``"thorough"``.
-        discrete_features: Which columns are discrete: ``"auto"`` decides by the values, ``True`` or ``False`` is for
-            all, a list has positions or a truth value for each column.
+        method, effort, discrete_features, random_state: As ``EntropyEstimator`` takes them.
         discrete_target: Whether y has classes; ``"auto"`` decides by the values.
-        random_state: A number makes the measurements repeatable.
         n_jobs: How many measurements run at once, as everywhere in scikit-learn.
 
     Attributes:
@@ -169,11 +165,7 @@ def mutual_info(
     Args:
         X: Samples, numbers.
         y: The target (N,): numbers, classes or strings.
-        discrete_features: Which columns are discrete: ``"auto"`` decides by the values, ``True`` or ``False`` is for
-            all, a list has positions or a truth value for each column.
-        discrete_target: Whether y has classes; ``"auto"`` decides by the values.
-        method: ``"auto"`` or the name of a density.
-        effort: ``"quick"``, ``"standard"`` or ``"thorough"``.
+        discrete_features, discrete_target, method, effort: As ``InformationSelector`` takes them.
         seed: Makes the measurements repeatable.
 
     Examples:

@@ -31,7 +31,7 @@ class RegularizerWriter:
 
     def __init__(self, writer: SummaryWriter, tag: str = "regularizer") -> None:
         self.writer, self.tag = writer, tag
-        self._told: set[str] = set()
+        self._written: set[str] = set()
 
     def write(self, regularizer: Regularizer, step: int | None = None) -> None:
         """Write the present state, at ``step`` or else at the number of inner rounds."""
@@ -40,6 +40,6 @@ class RegularizerWriter:
         for name, value in health.scalars().items():
             self.writer.add_scalar(f"{self.tag}/{name}", value, at)
         for kind, message in health.findings.items():
-            if kind not in self._told:
-                self._told.add(kind)
+            if kind not in self._written:
+                self._written.add(kind)
                 self.writer.add_text(f"{self.tag}/messages", message, at)

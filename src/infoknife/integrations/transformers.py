@@ -23,7 +23,7 @@ except ImportError as error:
 
 __all__ = ["RegularizedTrainer"]
 
-FILE = "regularizer.pt"  # beside optimizer.pt in a checkpoint
+FILE = "regularizer.pt"  # next to optimizer.pt in a checkpoint
 
 
 class RegularizedTrainer(Trainer):
@@ -37,7 +37,7 @@ class RegularizedTrainer(Trainer):
         *args: As for ``Trainer``.
         regularizer: With ``mode="alternate"``; it is no part of the model, so that a saved model is free of it.
         z: Where the codes (N, d) are: a field of the model's outputs, or a function of them.
-        s: The column of the data that goes beside them, if any. A column that the model does not take is kept from it.
+        s: The column of the data that goes with them, if any. A column that the model does not take is kept from it.
         **kwargs: As for ``Trainer``.
 
     Examples:
@@ -75,7 +75,7 @@ class RegularizedTrainer(Trainer):
         return_outputs: bool = False,
         num_items_in_batch: Any = None,
     ) -> Any:
-        """Give the loss of the task; while training, with the regularizer's term after an inner step."""
+        """Return the loss of the task; while training, with the regularizer's term after an inner step."""
         s = self._s_column(inputs) if model.training else None  # before the Trainer takes labels away
         loss, outputs = super().compute_loss(model, self._model_inputs(inputs), True, num_items_in_batch)
         if model.training:
@@ -89,7 +89,7 @@ class RegularizedTrainer(Trainer):
         return super().prediction_step(model, self._model_inputs(inputs), *args, **kwargs)
 
     def log(self, logs: dict[str, float], *args: Any) -> None:
-        """Log, the numbers of ``health()`` beside the loss of the training."""
+        """Log, and with the loss of the training the numbers of ``health()``."""
         if "loss" in logs:
             logs |= {f"regularizer/{name}": value for name, value in self.regularizer.health().scalars().items()}
         super().log(logs, *args)

@@ -42,8 +42,8 @@ def measure_densities(rows: AuditedRows, *, seed: int) -> Estimate:
         found = None
     if found is None or not (s.is_quantity or np.isfinite(found.pointwise).all()):
         value, count = math.nan if s.is_quantity else 0.0, len(table)
-        told = Diagnostics("nothing", count, messages=(*words, NO_DENSITY))
-        return Estimate(value, 1 / count, "nats", "mutual information", np.full(count, value), told)
+        diagnostics = Diagnostics("nothing", count, messages=(*words, NO_DENSITY))
+        return Estimate(value, 1 / count, "nats", "mutual information", np.full(count, value), diagnostics)
     return replace(found, diagnostics=replace(found.diagnostics, messages=(*words, *found.diagnostics.messages)))
 
 
@@ -76,16 +76,16 @@ def with_probes(densities: Estimate, held: Sequence[HeldOut], s: Target, parts: 
         pointwise[test] = average[test] if is_better else pointwise[test]
         shares += (w.numpy() if is_better else np.eye(len(names))[1]) * len(test) / len(pointwise)
     scores = s.entropy - views.mean(1).numpy()
-    told = replace(
+    diagnostics = replace(
         densities.diagnostics,
         method=" + ".join(name for name, share in zip(names, shares, strict=True) if share >= 0.1),
         candidates=tuple(map(CandidateScore, names, scores.tolist(), shares.tolist())),
         correction=float(shares[1]) * correction,
     )
     N = len(pointwise)
-    stderr = math.sqrt(float(pointwise.var()) / N + (0.1 * (told.correction or 0.0)) ** 2 + N**-2)
+    stderr = math.sqrt(float(pointwise.var()) / N + (0.1 * (diagnostics.correction or 0.0)) ** 2 + N**-2)
     value = min(max(float(pointwise.mean()), 0.0), s.entropy)
-    return Estimate(value, stderr, "nats", "mutual information", pointwise, told)
+    return Estimate(value, stderr, "nats", "mutual information", pointwise, diagnostics)
 
 
 def _information(x: dict[str, Any], s: Target, *, method: str = "auto", seed: int) -> Estimate:

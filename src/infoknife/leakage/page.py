@@ -82,17 +82,16 @@ def reached(found: Predictability, limit: float = math.nan) -> Table:
 def _attacks(found: Predictability, limit: float = math.nan) -> tuple[Block, ...]:
     """What the probes reach, as bars and as a table."""
     name, id = printable(found.name), "private" if isinstance(found, Audit) else "label"
+    scores = tuple(Bar(one.name, max(one.score, 0.0), one.stderr) for one in found.probes)
     if found.is_quantity:
-        explained = tuple(Bar(one.name, max(one.r2, 0.0), one.stderr) for one in found.probes)
         title = f"The part of the variance of {name} that a probe explains"
-        return Bars(f"{id}-variance", title, explained), reached(found)
-    balanced = tuple(Bar(one.name, one.balanced_accuracy, one.stderr) for one in found.probes)
+        return Bars(f"{id}-variance", title, scores), reached(found)
     accuracy = tuple(Bar(one.name, one.accuracy) for one in found.probes)
     marks = [("largest class", found.majority)]
     marks += [] if math.isnan(limit) else [("Fano, if no more leaks", limit)]
     title = f"Balanced accuracy for {name}: the mean over classes"
     return (
-        Bars(f"{id}-balanced", title, balanced, (("chance", found.chance),)),
+        Bars(f"{id}-balanced", title, scores, (("chance", found.chance),)),
         Bars(f"{id}-accuracy", f"Accuracy for {name}, over all rows", accuracy, tuple(marks)),
         reached(found, limit),
     )

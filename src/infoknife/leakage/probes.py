@@ -220,22 +220,21 @@ def _predicted(z: Matrix, s: Values, seed: int, job: tuple[ProbeKind, Codes, Cod
     """The predictions for the rows of a fold, log-probabilities or numbers, and the settings behind them."""
     from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import StandardScaler
 
     kind, train, test = job
     train = _subsample(train, s, TRAINING, seed)
     few = _subsample(train, s, CHOOSING, seed)
     inner = fold_rows(s[few], INNER, seed + 1)
     search = GridSearchCV(
-        Pipeline([("scale", StandardScaler()), ("probe", None)]),
-        {"probe": [_probe(kind, settings, z, s, few[inner[0][0]], seed) for settings in kind.grid]},
+        Pipeline([("probe", None)]),
+        {"probe": [_made(kind, settings, z, s, few[inner[0][0]], seed) for settings in kind.grid]},
         scoring="neg_mean_squared_error" if _is_quantity(s) else _log_likelihood,
         refit=False,
         cv=inner,
         error_score="raise",
     )
     settings = kind.grid[search.fit(z[few], s[few]).best_index_]
-    model = _fitted(kind, settings, z, s, train, seed)
+    model = _made(kind, settings, z, s, train, seed).fit(z[train], s[train])
     if _is_quantity(s):
         return np.clip(model.predict(z[test]), s[train].min(), s[train].max())[:, None], settings
     prior = np.bincount(s[train], minlength=int(s.max()) + 1) / len(train)
@@ -264,24 +263,22 @@ def code_length(kind: ProbeKind, settings: Settings, z: Matrix, s: Codes, seed: 
         before, now = rows[:start], rows[start:end]
         log_probs = np.zeros((len(now), classes))
         if len(np.unique(s[before])) > 1:
-            log_probs = _log_probs(_fitted(kind, settings, z, s, before, seed), z[now], classes)
-        told = _smoothed(log_softmax(log_probs, 1), np.full(classes, 1 / classes), start)
-        length -= float(np.take_along_axis(told, s[now, None], 1).sum())
+            model = _made(kind, settings, z, s, before, seed).fit(z[before], s[before])
+            log_probs = _log_probs(model, z[now], classes)
+        smoothed = _smoothed(log_softmax(log_probs, 1), np.full(classes, 1 / classes), start)
+        length -= float(np.take_along_axis(smoothed, s[now, None], 1).sum())
     return length / len(rows)
 
 
-def _probe(kind: ProbeKind, settings: Settings, z: Matrix, s: Values, rows: Codes, seed: int) -> Any:
-    """A probe for these rows to learn from."""
-    counts = np.zeros(0, dtype=np.int64) if _is_quantity(s) else np.bincount(s[rows], minlength=int(s.max()) + 1)
-    early = bool(counts[counts > 0].min() >= EARLY) if len(counts) else len(rows) >= ENOUGH
-    return kind.make(settings, ProbeContext(len(rows), z.shape[1], len(counts), seed, early))
-
-
-def _fitted(kind: ProbeKind, settings: Settings, z: Matrix, s: Values, rows: Codes, seed: int) -> Any:
+def _made(kind: ProbeKind, settings: Settings, z: Matrix, s: Values, rows: Codes, seed: int) -> Any:
+    """A probe of standardised features, for these rows to learn from."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    return make_pipeline(StandardScaler(), _probe(kind, settings, z, s, rows, seed)).fit(z[rows], s[rows])
+    counts = np.zeros(0, dtype=np.int64) if _is_quantity(s) else np.bincount(s[rows], minlength=int(s.max()) + 1)
+    early = bool(counts[counts > 0].min() >= EARLY) if len(counts) else len(rows) >= ENOUGH
+    context = ProbeContext(len(rows), z.shape[1], len(counts), seed, early)
+    return make_pipeline(StandardScaler(), kind.make(settings, context))
 
 
 def _smoothed(log_probs: Floats, prior: Floats, rows: int) -> Floats:
@@ -350,8 +347,8 @@ def _subsample(rows: Codes, s: Values, most: int, seed: int) -> Codes:
         return np.sort(order[:most])
     kept = []
     for code in np.unique(s):
-        mine = order[s[order] == code]
-        kept.append(mine[: max(EARLY, math.ceil(len(mine) * most / len(rows)))])
+        members = order[s[order] == code]
+        kept.append(members[: max(EARLY, math.ceil(len(members) * most / len(rows)))])
     return np.sort(np.concatenate(kept))
 
 

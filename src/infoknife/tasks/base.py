@@ -19,14 +19,14 @@ from infoknife.tasks.checks import Columns
 from infoknife.tasks.integration import Certified
 
 Seed = int | torch.Generator
-Rows = TypeVar("Rows", bound=Tensor | tuple[Tensor, Tensor], default=Any)  # of x, or of x and y
+Sample = TypeVar("Sample", bound=Tensor | tuple[Tensor, Tensor], default=Any)  # of x, or of x and y
 
 BLOCK = 1 << 16  # rows of an oracle that are worked on at once
 STEP = 1e-6  # of the parameter, for derivatives of truths and samples
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Task(ABC, Generic[Rows]):
+class Task(ABC, Generic[Sample]):
     """A named distribution with its truth in nats; its kinds are ``EntropyTask`` and ``PairTask``.
 
     ``sample(n, seed)`` draws in float64 and casts, so that the samples of one seed agree to rounding in every
@@ -85,7 +85,7 @@ class Task(ABC, Generic[Rows]):
         """A bound on the error of the truth itself, in nats; 0.0 for closed forms."""
         return self._known.error
 
-    def sample(self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32) -> Rows:
+    def sample(self, n: int, seed: Seed, *, dtype: torch.dtype = torch.float32) -> Sample:
         """Draw n independent samples: x (n, x_dim), or (x, y) with y (n, y_dim), or (n,) integers if it is a class."""
         check_count("n", n)
         return _cast(self._draw(n, checks.generator(seed)), dtype)
@@ -97,7 +97,7 @@ class Task(ABC, Generic[Rows]):
         source = checks.generator(seed)
         return (_parts(self.sample(batch_size, source, dtype=dtype)) for _ in itertools.count())
 
-    def velocity(self, n: int, seed: int, *, dtype: torch.dtype = torch.float32) -> Rows:
+    def velocity(self, n: int, seed: int, *, dtype: torch.dtype = torch.float32) -> Sample:
         """Derivative of ``sample(n, seed)`` by ``parameter``, from central differences; of pairs those of x and y.
 
         An estimator's gradient by the parameter is the sum of its gradient by x (and y) times this velocity.
@@ -127,7 +127,7 @@ class Task(ABC, Generic[Rows]):
         """Raise where the parameters make no distribution, bring tensors to float64, and return the columns."""
 
     @abstractmethod
-    def _draw(self, n: int, source: torch.Generator) -> Rows:
+    def _draw(self, n: int, source: torch.Generator) -> Sample:
         """Draw float64 rows on the device of the source, and classes as integers."""
 
     @abstractmethod
@@ -245,16 +245,16 @@ class DistributionTask(EntropyTask):
         return self._law.log_prob(x)
 
 
-Law = TypeVar("Law", bound=Distribution)
+Joint = TypeVar("Joint", bound=Distribution)
 
 
-class PartitionedPair(PairTask, Generic[Law]):
+class PartitionedPair(PairTask, Generic[Joint]):
     """A pair cut from the rows of one distribution, of which the first columns are x."""
 
-    _law: Law
+    _law: Joint
 
     @cached_property
-    def _sides(self) -> tuple[Law, Law]:
+    def _sides(self) -> tuple[Joint, Joint]:
         return self._law.marginal(slice(self.x_dim)), self._law.marginal(slice(self.x_dim, None))
 
     def _draw(self, n: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
