@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "estimators": {"torch", "densities", "coordinates", "nn", "mixtures", "inputs", "distributed"},
     "regularizer": {"torch", "randomness", "estimators", "densities", "coordinates", "nn", "inputs", "distributed"},
     "testing": {"torch", "densities", "estimators", "inputs"},
-    "integrations": {"torch", "numpy", "coordinates", "densities", "measure", "regularizer", "inputs"},
+    "integrations": {"torch", "numpy", "coordinates", "densities", "measure", "regularizer", "inputs", "atomic"},
     "tasks": {"torch", "numpy", "scipy", "inputs"},
     "measure": {
         "torch",

@@ -70,19 +70,15 @@ def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None], told:
     check(estimator)
 
 
+QUICK: dict[str, Any] = {"method": "gaussian", "discrete_features": False}
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::infoknife.measure.MeasurementWarning")  # a check has about twenty rows
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [kind(method="gaussian", discrete_features=False) for kind in (EntropyEstimator, InformationSelector)]
+    [kind(**options) for kind in (EntropyEstimator, InformationSelector) for options in (QUICK, {})]
 )
 def test_scikit_learn_checks_of_measured_values(estimator: Any, check: Callable[[Any], None]) -> None:
-    check(estimator)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::infoknife.measure.MeasurementWarning")
-@parametrize_with_checks([EntropyEstimator(), InformationSelector()])  # type: ignore[untyped-decorator]
-def test_scikit_learn_checks_with_all_densities(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 
 

@@ -153,7 +153,7 @@ def test_a_run_goes_on_to_the_bit(tmp_path: Path, options: dict[str, Any]) -> No
     assert same(whole.model, resumed.model)
     assert same(whole.regularizer, resumed.regularizer)
     assert whole.regularizer.health() == resumed.regularizer.health()
-    assert not list(tmp_path.rglob("*.tmp"))
+    assert not list(tmp_path.rglob(".regularizer*"))
 
 
 def test_a_checkpoint_without_the_regularizer(tmp_path: Path) -> None:

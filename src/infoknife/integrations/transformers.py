@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from infoknife.atomic import written_whole
 from infoknife.regularizer import Regularizer, RegularizerWarning
 
 try:
@@ -120,7 +121,8 @@ class RegularizedTrainer(Trainer):
     def _save_optimizer_and_scheduler(self, output_dir: str) -> None:
         super()._save_optimizer_and_scheduler(output_dir)
         if self.args.should_save:
-            _write(self.regularizer.state_dict(), Path(output_dir) / FILE)
+            with written_whole(Path(output_dir) / FILE) as file:
+                torch.save(self.regularizer.state_dict(), file)
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)
@@ -130,10 +132,3 @@ class RegularizedTrainer(Trainer):
         elif checkpoint is not None:
             message = f"the checkpoint has no {FILE}, so that the estimator goes on as it is; look into {checkpoint}"
             warnings.warn(message, RegularizerWarning, stacklevel=2)
-
-
-def _write(state: dict[str, Any], path: Path) -> None:
-    """Write a file that is whole or not there."""
-    half = path.with_suffix(".tmp")
-    torch.save(state, half)
-    half.replace(path)

@@ -77,7 +77,7 @@ NORMAL = Noise(
 )
 FLAT = Noise(  # on [-1, 1]
     lambda shape, source: 2 * uniforms(*shape, source=source) - 1,
-    lambda e: torch.where(e.abs() <= 1, -math.log(2), -math.inf),
+    lambda e: torch.full_like(e, -math.log(2)).masked_fill(e.abs() > 1, -math.inf),
     lambda count: (2 * midpoints(count) - 1, _equal_weights(count)),
     smooth=False,
 )

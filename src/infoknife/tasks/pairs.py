@@ -49,7 +49,7 @@ class _NoisyCopies(PairTask):
 class _UniformSums(_NoisyCopies):
     """X and E are uniform, so that Y has a trapezoid for its density."""
 
-    _noise = FLAT._replace(log_prob=lambda e: torch.where(e.abs() <= 1 + SLACK, -math.log(2), -math.inf))
+    _noise = FLAT._replace(log_prob=lambda e: FLAT.log_prob(e / (1 + SLACK)))
 
     def _truth(self) -> Certified:
         _, width, slope, spread = self._shape
