@@ -66,23 +66,13 @@ def normal_mean(function: Function, dim: int) -> Certified:
         True
     """
     if dim > 2:
-        return _randomised_mean(function, dim)
+        engines = (SobolEngine(dim, scramble=True, seed=seed) for seed in range(REPLICATES))
+        points = (engine.draw(POINTS, dtype=torch.float64).clamp(2**-32, 1 - 2**-32) for engine in engines)
+        means = torch.stack([function(torch.special.ndtri(uniform)).mean() for uniform in points])
+        return Certified(float(means.mean()), DEVIATIONS * float(means.std()) / REPLICATES**0.5 + ROUNDING)
     norm = (2 * torch.pi) ** (-dim / 2)
     return box_integral(
         lambda z: norm * (-0.5 * z.square().sum(-1)).exp() * function(z),
         [(-REACH, REACH)] * dim,
         spacing=2**-8 if dim == 1 else 2**-4,
     )
-
-
-def _randomised_mean(function: Function, dim: int) -> Certified:
-    means = torch.stack([function(_sobol_normal(dim, seed)).mean() for seed in range(REPLICATES)])
-    error = DEVIATIONS * float(means.std()) / REPLICATES**0.5
-    return Certified(float(means.mean()), error + ROUNDING)
-
-
-def _sobol_normal(dim: int, seed: int) -> Tensor:
-    engine = SobolEngine(dim, scramble=True, seed=seed)
-    points: Tensor = engine.draw(POINTS, dtype=torch.float64)
-    z: Tensor = torch.special.ndtri(points.clamp(2**-32, 1 - 2**-32))
-    return z

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, final
 
 import torch
 from torch import Tensor
+from torch.distributions import Binomial, Poisson
 
 from infoknife.inputs import check_count
 from infoknife.tasks import checks
@@ -196,19 +197,6 @@ def _switched_truth() -> Certified:
     return Certified(value / 2, error / 2)
 
 
-def _votes(y: Tensor, x: Tensor) -> Tensor:
-    """Binomial of 8 with log-odds 2 sin 2x."""
-    logit = 2 * (2 * x).sin()
-    ways = math.lgamma(9) - (y + 1).lgamma() - (9 - y).lgamma()
-    return ways + y * torch.nn.functional.logsigmoid(logit) + (8 - y) * torch.nn.functional.logsigmoid(-logit)
-
-
-def _poisson(y: Tensor, x: Tensor) -> Tensor:
-    """Poisson with mean exp(0.5 + 0.7 |x|)."""
-    log_rate = 0.5 + 0.7 * x.abs()
-    return y * log_rate - log_rate.exp() - (y + 1).lgamma()
-
-
 def _clock(y: Tensor, x: Tensor) -> Tensor:
     """The rest of x by 4 in four of five rows, else any other one."""
     right = (y == x.round() % 4).to(x)
@@ -274,8 +262,14 @@ LAWS: dict[str, Law] = {
         "Y = 0 with odds exp(3 - 4 |X|), else X^2 + 0.3 N",
         zero_inflated(lambda x: (3 - 4 * x.abs()).sigmoid(), curves(lambda x: x.square())),
     ),
-    "counts": Law("Y Poisson with mean exp(0.5 + 0.7 |X|)", discrete(150, _poisson)),
-    "votes": Law("Y binomial of 8, log-odds 2 sin 2X", discrete(9, _votes)),
+    "counts": Law(
+        "Y Poisson with mean exp(0.5 + 0.7 |X|)",
+        discrete(150, lambda y, x: Poisson((0.5 + 0.7 * x.abs()).exp()).log_prob(y)),
+    ),
+    "votes": Law(
+        "Y binomial of 8, log-odds 2 sin 2X",
+        discrete(9, lambda y, x: Binomial(8, logits=2 * (2 * x).sin()).log_prob(y)),
+    ),
     # heavy tails
     "vee": Law("Y = |X| + 0.3 L, L Laplace", curves(torch.abs, noise=LAPLACE)),
     "gusts": Law("Y = 2 sin 3X + 0.3 T, T Student with 2 degrees", curves(lambda x: 2 * (3 * x).sin(), noise=STUDENT)),
