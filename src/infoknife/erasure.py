@@ -26,18 +26,11 @@ Class = int | str
 
 
 class Erasure(nn.Module, ABC):
-    """Running moments of z and s in double precision, by groups of rows, and a map that follows from them.
+    """Running moments of z and s in double precision, by groups of rows, and a map that follows from them."""
 
-    Attributes:
-        rows: How many rows each group has, (groups,).
-        means: Their means, (groups, columns).
-        scatters: The sums of products of their deviations, (groups, columns, columns).
-        classes: The classes of s in the order in which they came; ``None`` where s is numbers.
-    """
-
-    rows: Tensor
-    means: Tensor
-    scatters: Tensor
+    rows: Tensor  # how many each group has, (groups,)
+    means: Tensor  # (groups, columns)
+    scatters: Tensor  # sums of products of deviations, (groups, columns, columns)
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +40,7 @@ class Erasure(nn.Module, ABC):
     def reset(self) -> None:
         """Forget all rows."""
         self.dim = 0
-        self.classes: list[Any] | None = None
+        self.classes: list[Any] | None = None  # of s in the order in which they came, if it has any
         for name, shape in (("rows", (0,)), ("means", (0, 0)), ("scatters", (0, 0, 0))):
             self.register_buffer(name, torch.zeros(shape, dtype=torch.double))
         self._map: tuple[Tensor, ...] | None = None

@@ -53,23 +53,14 @@ Progress = Callable[[float, str], None]
 
 @dataclass(frozen=True, eq=False)
 class RawColumn:
-    """A named column as it came in.
+    """A named column as it came in."""
 
-    Args:
-        name: What the user calls it, safe to show.
-        data: Numbers, booleans, dates, durations, or objects for labels (N,).
-        missing: True where there is no value (N,).
-        note: What was recognised, in one sentence that begins with the name; empty if there is nothing to say.
-        argument: The argument of a function that it is part of.
-        where: Returns the place of row 0, 1, ... as errors name it.
-    """
-
-    name: str
-    data: NDArray[Any]
-    missing: NDArray[np.bool_]
-    note: str = ""
-    argument: str = ""
-    where: Callable[[int], str] = "row {}".format
+    name: str  # what the user calls it, safe to show
+    data: NDArray[Any]  # numbers, booleans, dates, durations, or objects for labels (N,)
+    missing: NDArray[np.bool_]  # where there is no value (N,)
+    note: str = ""  # what was recognised, in one sentence that begins with the name; or nothing
+    argument: str = ""  # the argument of a function that it is part of
+    where: Callable[[int], str] = "row {}".format  # the place of row 0, 1, ... as errors name it
 
     def __len__(self) -> int:
         return len(self.data)
@@ -85,15 +76,10 @@ class RawColumn:
 
 
 class File(ABC):
-    """An open file of named columns.
-
-    Args:
-        path: The file.
-        limit: Bytes that may be read, unpacked.
-    """
+    """An open file of named columns."""
 
     def __init__(self, path: Path, limit: int) -> None:
-        self.path, self.limit = path, limit
+        self.path, self.limit = path, limit  # in bytes, unpacked
         self.notes: tuple[str, ...] = ()
         self.groups: dict[str, tuple[str, ...]] = {}  # the columns of arrays with two axes
         self._places: dict[str, Any] = {}  # where the columns are

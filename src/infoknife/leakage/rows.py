@@ -22,17 +22,11 @@ Floats = NDArray[np.float64]
 
 
 class Target(NamedTuple):
-    """What probes predict: classes, or a quantity with many values, such as an age.
-
-    Attributes:
-        name: What it is called.
-        values: The class of every row from 0, or its number (N,).
-        classes: What the codes stand for; none for a quantity.
-    """
+    """What probes predict: classes, or a quantity with many values, such as an age."""
 
     name: str
-    values: Codes | Floats
-    classes: tuple[str, ...] = ()
+    values: Codes | Floats  # the class of every row from 0, or its number (N,)
+    classes: tuple[str, ...] = ()  # what the codes stand for; none for a quantity
 
     @property
     def is_quantity(self) -> bool:
@@ -66,23 +60,14 @@ class Target(NamedTuple):
 
 
 class AuditedRows(NamedTuple):
-    """Everything that is audited.
+    """Everything that is audited."""
 
-    Attributes:
-        table: All columns, checked and without missing values.
-        features: The positions of the features in it.
-        left_out: The names of columns that are no features, and why.
-        private: The private attribute.
-        label: The label, if there is one.
-        notes: What a reader should know.
-    """
-
-    table: Table
-    features: tuple[int, ...]
-    left_out: dict[str, str]
+    table: Table  # all columns, checked and without missing values
+    features: tuple[int, ...]  # the positions of the features in it
+    left_out: dict[str, str]  # the names of columns that are no features, and why
     private: Target
     label: Target | None
-    notes: list[str]
+    notes: list[str]  # what a reader should know
 
     @property
     def names(self) -> tuple[str, ...]:

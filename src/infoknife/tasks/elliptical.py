@@ -24,18 +24,14 @@ class Elliptical:
     Its entropy at the dispersion I is, with $a = (\nu + d) / 2$,
     $\log\Gamma(\frac\nu2) - \log\Gamma(a) + \frac d2 \log(\nu\pi) + a (\psi(a) - \psi(\frac\nu2))$.
 
-    Args:
-        dispersion: Of one law (d, d), or of several (..., d, d).
-        df: Degrees of freedom; infinite for the normal vector.
-
     Examples:
         >>> cauchy = Elliptical(torch.ones(1, 1), df=1)
         >>> round(math.exp(cauchy.entropy()) / math.pi, 6)
         4.0
     """
 
-    dispersion: Tensor
-    df: float = math.inf
+    dispersion: Tensor  # of one law (d, d), or of several (..., d, d)
+    df: float = math.inf  # degrees of freedom; infinite for the normal vector
 
     @cached_property
     def factor(self) -> Tensor:

@@ -47,17 +47,11 @@ FINE = 800, 200  # points of x where the relation has edges, or waves that are s
 
 
 class KnownPair(NamedTuple):
-    """One copy of a case that is no law.
+    """One copy of a case that is no law."""
 
-    Attributes:
-        formula: What it is, in symbols.
-        draw: Draws n rows: x, y and z, or ``None`` without a condition.
-        truth: Works out I(X; Y), or I(X; Y | Z), in nats, with a bound on its error.
-    """
-
-    formula: str
+    formula: str  # what it is, in symbols
     draw: Callable[[int, torch.Generator], Rows]
-    truth: Callable[[], Certified]
+    truth: Callable[[], Certified]  # I(X; Y), or I(X; Y | Z), in nats
 
 
 @final

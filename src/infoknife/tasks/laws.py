@@ -30,19 +30,12 @@ WIDTH = 8.0  # standard deviations that points of a normal variable reach
 
 
 class Noise(NamedTuple):
-    """A variable around zero, the same in every coordinate.
+    """A variable around zero, the same in every coordinate."""
 
-    Attributes:
-        draw: Numbers of a shape from a generator, float64.
-        log_prob: Log-density at each number.
-        points: About so many numbers (J,) and weights (J,) that integrate against the density.
-        smooth: Whether the density has no edges.
-    """
-
-    draw: Callable[[tuple[int, ...], torch.Generator], Tensor]
-    log_prob: Function
-    points: Callable[[int], Points]
-    smooth: bool = True
+    draw: Callable[[tuple[int, ...], torch.Generator], Tensor]  # numbers of a shape, float64
+    log_prob: Function  # log-density at each number
+    points: Callable[[int], Points]  # about so many numbers (J,), with weights (J,)
+    smooth: bool = True  # whether the density has no edges
 
 
 def midpoints(count: int) -> Tensor:
@@ -90,19 +83,12 @@ LAPLACE = _tailed(lambda u: -(u - 0.5).sign() * (-(2 * u - 1).abs()).log1p(), la
 
 
 class Source(NamedTuple):
-    """A distribution of x.
+    """A distribution of x."""
 
-    Attributes:
-        dim: Number of columns of x.
-        draw: Draws x (n, dim).
-        log_prob: Log-density (...) of x (..., dim), or log-probability.
-        points: About so many x (n, dim) and weights (n,) that integrate against the distribution.
-    """
-
-    dim: int
-    draw: Callable[[int, torch.Generator], Tensor]
-    log_prob: Function
-    points: Callable[[int], Points]
+    dim: int  # number of columns of x
+    draw: Callable[[int, torch.Generator], Tensor]  # x (n, dim)
+    log_prob: Function  # log-density (...) of x (..., dim), or log-probability
+    points: Callable[[int], Points]  # about so many x (n, dim), with weights (n,)
 
 
 def normal(dim: int = 1, points: Callable[[int, int], Points] | None = None) -> Source:
@@ -164,23 +150,13 @@ def integers(count: int) -> Source:
 
 
 class Channel(NamedTuple):
-    """The distribution of y given x.
+    """The distribution of y given x, at a scale of the noise."""
 
-    Attributes:
-        draw: Draws y (n, dim) for x (n, k), at a scale, from a generator.
-        log_prob: Log-density (...), or log-probability, of y (..., dim) given x (..., k) at a scale; the leading axes
-            broadcast.
-        points: Y (n, J, dim) and weights (n, J) that stand for the distribution given x (n, k) at a scale, or, if the
-            last argument is not 1, for one part in so many of them.
-        dim: Number of columns of y.
-        smooth: Whether samples and their density move smoothly with the scale.
-    """
-
-    draw: Callable[[Tensor, float, torch.Generator], Tensor]
-    log_prob: Callable[[Tensor, Tensor, float], Tensor]
-    points: Callable[[Tensor, float, int], Points]
-    dim: int = 1
-    smooth: bool = True
+    draw: Callable[[Tensor, float, torch.Generator], Tensor]  # y (n, dim) for x (n, k)
+    log_prob: Callable[[Tensor, Tensor, float], Tensor]  # (...) of y (..., dim) given x (..., k); the axes broadcast
+    points: Callable[[Tensor, float, int], Points]  # y (n, J, dim) for x (n, k), or a part of so many, with weights
+    dim: int = 1  # number of columns of y
+    smooth: bool = True  # whether samples and their density move smoothly with the scale
 
 
 def curves(
@@ -344,21 +320,13 @@ def discrete(count: int, log_mass: Callable[[Tensor, Tensor], Tensor]) -> Channe
 @final
 @dataclass(frozen=True, eq=False)
 class Law:
-    """One pair: where x comes from, and how y comes from x.
+    """One pair: where x comes from, and how y comes from x."""
 
-    Args:
-        formula: The pair in symbols.
-        channel: The distribution of y given x.
-        source: The distribution of x.
-        nodes: Points of x that make the density of y.
-        outer: Points of x that make the mean.
-    """
-
-    formula: str
+    formula: str  # the pair in symbols
     channel: Channel
     source: Source = STANDARD
-    nodes: int = NODES
-    outer: int = NODES // 2
+    nodes: int = NODES  # points of x that make the density of y
+    outer: int = NODES // 2  # points of x that make the mean
 
     def draw(self, n: int, source: torch.Generator, scale: float = 1.0) -> Rows:
         """Draw n rows of x and y, without a condition."""

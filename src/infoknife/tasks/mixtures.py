@@ -142,10 +142,7 @@ class Components:
 @final
 @dataclass(frozen=True, repr=False, eq=False)
 class GaussianMixture(DistributionTask):
-    r"""$X \sim \sum_k w_k N(m_k, \Sigma_k)$, with $h(X) = \sum_k w_k h(N(m_k, \Sigma_k)) + I(X; K)$.
-
-    Args:
-        parts: The weighted Gaussians.
+    r"""$X \sim \sum_k w_k N(m_k, \Sigma_k)$ of its ``parts``, with $h(X) = \sum_k w_k h(N(m_k, \Sigma_k)) + I(X; K)$.
 
     Examples:
         >>> task = GaussianMixture.draw(components=3, dim=2, seed=0)
@@ -216,13 +213,10 @@ class MixturePair(PartitionedPair[Components]):
 @final
 @dataclass(frozen=True, repr=False, eq=False)
 class GaussianClasses(PairTask):
-    r"""A class $Y = k$ with probability $w_k$, and features $X \mid k \sim N(m_k, \Sigma_k)$.
+    r"""A class $Y = k$ with probability $w_k$, and features $X \mid k \sim N(m_k, \Sigma_k)$, its ``parts``.
 
     $I(X; Y) = H(Y) - E\,H(Y \mid X = x)$; classes of one covariance are first projected on the space of their
     means, so that two of them need a grid in one dimension only.
-
-    Args:
-        parts: The weighted Gaussians, one per class.
 
     Examples:
         >>> x, y = GaussianClasses.draw(classes=10, dim=8, seed=0).sample(5, seed=1)
