@@ -24,7 +24,7 @@ from infoknife.paper.applications.texts import (
     split_rows,
 )
 
-GLUE = "nyu-mll/glue"  # the hub's repository
+GLUE, COMMIT = "nyu-mll/glue", "bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c"  # the hub's repository, as it was
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -236,7 +236,7 @@ def load_pairs(
     if isinstance(task, str) and task_key(task) not in TASKS:
         raise ValueError(f"task is {task!r}; expected one of {', '.join(TASKS)}, or 'own' with your columns")
     chosen = TASKS[task_key(task)] if isinstance(task, str) else TextTask.own(task)
-    table = read_source(chosen.roles, data, f"{GLUE}:{chosen.glue}" if chosen.glue and hub == GLUE else hub)
+    table = read_source(chosen.roles, data, f"{GLUE}:{chosen.glue}@{COMMIT}" if chosen.glue and hub == GLUE else hub)
     name = chosen.glue or (Path(table.name).name if hub is None else table.name)
     table = _labelled(_of_task(table, chosen), chosen)
     texts = [table.cells[role] for role in ("first", "second") if role in table.cells]
