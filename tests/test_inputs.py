@@ -137,6 +137,7 @@ def test_unsigned_and_unresolved_and_inference() -> None:
     for dtype in (torch.uint16, torch.uint32, torch.uint64):
         assert class_codes(torch.tensor([0, 1]).to(dtype), "y", classes=2).dtype == torch.long
     refuses(ValueError, "y", class_codes, np.array([0, 2**63], dtype=np.uint64), classes=2)
+    refuses(ValueError, "y", class_codes, [2**63], classes=2)  # numpy's other type of 64 bits
     turned = torch.complex(torch.ones(3), torch.ones(3)).conj().imag  # a view with its sign pending
     assert matrix(turned, "x").sum().item() == -3
     assert not matrix(turned, "x").is_neg()
