@@ -322,11 +322,3 @@ BAD_OPTIONS: list[tuple[str, Any, type[Exception]]] = [
 def test_bad_options(name: str, value: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=rf"^{name} is .*; expected"):
         InformationSelector(**{name: value}).fit(*rows(20))
-
-
-def test_names_of_columns_may_repeat() -> None:
-    noise, x = np.random.default_rng(0).normal(size=(2, 200))
-    selector = InformationSelector(k=1, method="gaussian").fit(
-        pd.DataFrame(np.stack([noise, x], 1), columns=["a", "a"]), x
-    )
-    assert selector.get_support().tolist() == [False, True]

@@ -294,8 +294,6 @@ CRITERIA = {
 
 def _columns(X: Any, checked: NDArray[Any]) -> list[Any]:
     """The columns of X with the dtypes they came with."""
-    if hasattr(X, "iloc"):  # names of pandas may repeat
-        return [np.asarray(X.iloc[:, j]) for j in range(X.shape[1])]
     return [np.asarray(X[name]) for name in X.columns] if hasattr(X, "columns") else list(checked.T)
 
 
