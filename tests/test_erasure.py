@@ -296,6 +296,8 @@ def test_in_a_sequence_of_layers() -> None:
         (torch.ones(4, 2), ["a", "b", None, "a"], TypeError, "s"),
         (torch.ones(4, 2), torch.zeros(4, 1).long(), TypeError, "s"),
         (torch.ones(4, 2), object(), TypeError, "s"),
+        (torch.ones(4, 2), 3, ValueError, "s"),
+        (torch.ones(4, 2), torch.tensor(3), ValueError, "s"),
     ],
 )
 def test_bad_rows_are_refused_by_name(z: Any, s: Any, error: type[Exception], name: str) -> None:

@@ -85,3 +85,32 @@ def test_what_compression_loses_is_told() -> None:
 def test_wrong_input(given: Any, named: str) -> None:
     with pytest.raises(ValueError, match=named):
         compare(*given)
+
+
+def test_wrong_options() -> None:
+    z = RNG.normal(size=(200, 2))
+    for error, named, options in (
+        (TypeError, "seed is 'x'", {"seed": "x"}),
+        (ValueError, "seed is -1", {"seed": -1}),
+        (ValueError, "label has 1 columns and 3 rows; expected one value for each of 200", {"label": [1, 2, 3]}),
+        (ValueError, "label has 2 columns", {"label": z}),
+    ):
+        with pytest.raises(error, match=named):
+            compare(z, z, **options)
+    with pytest.raises(ValueError, match="level is 2"):
+        compare(z, z).about("z1").interval(2)
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e200, 1e307])
+def test_units_do_not_matter(scale: float) -> None:
+    z, noise = RNG.normal(size=(2, 400, 3))
+    assert compare(z * scale, z + noise)["z1", "z2"] == pytest.approx(compare(z, z + noise)["z1", "z2"], abs=0.02)
+
+
+def test_one_outlier_does_not_blind() -> None:
+    z, noise = RNG.normal(size=(2, 400, 3))
+    clean, spoilt = compare(z, z + noise)["z1", "z2"], z.copy()
+    spoilt[7, 0] = 1e12
+    found = compare(spoilt, z + noise)["z1", "z2"]
+    assert found == pytest.approx(clean, abs=0.1)
+    assert found.diagnostics.messages[0].startswith("z1: 1 of its numbers lie")

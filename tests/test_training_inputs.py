@@ -319,3 +319,6 @@ def test_arrays_that_the_loss_does_not_take() -> None:
         fit(Pair(), [x, x, x], steps=1)
     with pytest.raises(TypeError, match=r"data has 2 arrays"):
         fit(nn.Linear(3, 1), [x, x], steps=1)
+    for stream in ([(x, x, x)], [[[1.0], [2.0], [3.0]]], [(x,), (x, x, x)]):
+        with pytest.raises(TypeError, match="a batch of data has 3 arrays"):
+            fit(Pair(), stream, steps=3)

@@ -12,10 +12,10 @@ __all__ = ["write_text", "written_whole"]
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[BinaryIO]:
+def written_whole(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """Give a file to write to; it takes the place of ``path`` in the end, even where the machine dies in between.
 
-    Where writing fails, the old file stays and nothing else is left.
+    Where writing fails, the old file stays and nothing else is left. A private file is its owner's alone.
 
     Examples:
         >>> path = Path(tempfile.mkdtemp()) / "note.txt"
@@ -30,7 +30,7 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, _mode(path))
+        os.chmod(name, stat.S_IRUSR | stat.S_IWUSR if private else _mode(path))
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -89,7 +89,8 @@ class Erasure(nn.Module, ABC):
                 )
             columns = self.means.shape[1] - self.dim if self.dim else None
             return matrix(s, "s", rows=rows, dim=columns).double()
-        labels = s.tolist() if hasattr(s, "tolist") else list(s)
+        labels = s.tolist() if hasattr(s, "tolist") else s
+        labels = list(labels) if isinstance(labels, list | tuple) else [labels]
         wrong = [label for label in labels if not isinstance(label, Class)]
         if wrong:
             raise TypeError(f"s has {wrong[0]!r}; expected one class per row, whole numbers or strings, none missing")

@@ -42,6 +42,8 @@ def tensor(value: Any, name: str) -> Tensor:
         value = value.data
     if not value.dtype.isnative:
         value = value.astype(value.dtype.newbyteorder("="))
+    if value.dtype.char == "Q":
+        value = value.view(np.uint64)  # of two types with 64 bits torch knows one
     if not value.flags.writeable or any(step < 0 for step in value.strides):
         value = value.copy()  # torch tensors cannot be read-only or run backwards
     return dense(torch.as_tensor(value), name)

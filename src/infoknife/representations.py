@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from infoknife.inputs import check_count, matrix
+from infoknife.inputs import check_count, check_seed, matrix
 from infoknife.measure import Diagnostics, Estimate, mutual_information
+from infoknife.measure.columns import read_argument
+from infoknife.measure.kinds import pull_in_outliers
 
 Floats = NDArray[np.float64]
 
@@ -129,11 +131,23 @@ def compare(*representations: Any, label: Any = None, rank: int = 256, seed: int
         >>> found.ranking[-1], found["base", "copy"] > 3, abs(found["base", "random"]) < 0.1
         ('random', True, True)
     """
-    given = _named(representations, named)
-    rows = len(next(iter(given.values())))
+    brought = _named(representations, named)
+    rows = len(next(iter(brought.values())))
     check_count("rank", rank)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_seed("seed", seed))
+    told = [] if label is None else read_argument(label, "label")
+    if told and (len(told) > 1 or len(told[0]) != rows):
+        raise ValueError(
+            f"label has {len(told)} columns and {len(told[0])} rows; expected one value for each of {rows}"
+        )
     folds = np.array_split(rng.permutation(rows), FOLDS)
+    ranged = {name: _in_range(z) for name, z in brought.items()}
+    given = {name: z for name, (z, _) in ranged.items()}
+    notes = tuple(
+        f"{name}: {count:,} of its numbers lie far from all others in their columns; counted as if next to them"
+        for name, (_, count) in ranged.items()
+        if count
+    )
     names = tuple(given)
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
     pointwise = {pair: np.empty(rows) for pair in pairs}
@@ -147,10 +161,11 @@ def compare(*representations: Any, label: Any = None, rank: int = 256, seed: int
             kept[name].append(share)
         for a, b in pairs:
             pointwise[a, b][test] = _canonical(white[a], white[b], directions, scales, test)
-    informed = {} if label is None else {name: _about_label(z, label, seed) for name, z in given.items()}
+    informed = {} if label is None else {name: _about_label(z, told, seed) for name, z in given.items()}
     shares = {name: float(np.mean(several)) for name, several in kept.items()}
     estimates = {
-        pair: _estimate(values, float(values.mean()), by_chance=1 / rows) for pair, values in pointwise.items()
+        pair: _estimate(values, float(values.mean()), by_chance=1 / rows, notes=notes)
+        for pair, values in pointwise.items()
     }
     return Comparison(names, estimates, informed, shares)
 
@@ -166,9 +181,17 @@ def _named(representations: tuple[Any, ...], named: Mapping[str, Any]) -> dict[s
         if len(z) != rows or rows < MIN_ROWS:
             expected = f"at least {MIN_ROWS}" if len(z) == rows else f"{rows}, as many as {next(iter(found))}"
             raise ValueError(f"{name} has {len(z)} rows; expected {expected}: the same rows in every representation")
-        if not z.std(0).any():
+        if not (z.max(0) > z.min(0)).any():
             raise ValueError(f"{name} is constant; expected values that vary. Leave it out: it tells nothing")
     return found
+
+
+def _in_range(z: Floats) -> tuple[Floats, int]:
+    """The same rows, with outliers next to the others, in a unit in which squares are numbers; how many were moved."""
+    columns, counts = zip(*(pull_in_outliers(column) for column in (z / np.abs(z).max()).T), strict=True)
+    centred = np.stack(columns, 1)
+    centred -= centred.mean(0)
+    return centred / np.abs(centred).max(), sum(counts)
 
 
 def _whitened(z: Floats, rows: NDArray[np.int64], rank: int) -> tuple[Floats, float]:
@@ -209,10 +232,10 @@ def _normal(z: Floats, n: int) -> Floats:
     return np.stack([np.interp(column, own, ndtri(levels)) for column, own in zip(z.T, knots, strict=True)], 1)
 
 
-def _estimate(pointwise: Floats, value: float, by_chance: float) -> Estimate:
+def _estimate(pointwise: Floats, value: float, by_chance: float, notes: tuple[str, ...] = ()) -> Estimate:
     N = len(pointwise)
     stderr = math.hypot(float(pointwise.std()) / math.sqrt(N), by_chance)
-    told = Diagnostics("canonical", N, folds=FOLDS)
+    told = Diagnostics("canonical", N, folds=FOLDS, messages=notes)
     return Estimate(value, stderr, "nats", "mutual information", pointwise, told)
 
 

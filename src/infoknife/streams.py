@@ -55,6 +55,7 @@ class Stream(ABC):
     """Rows that come in batches, of which a sample is drawn."""
 
     names: tuple[str, ...]
+    is_shuffled = False
 
     @abstractmethod
     def __len__(self) -> int:
@@ -192,6 +193,7 @@ class LoaderStream(Stream):
 
     def __init__(self, batches: Iterable[Any], name: str = "x") -> None:
         self.batches = batches
+        self.is_shuffled = type(getattr(batches, "sampler", None)).__name__ == "RandomSampler"
         first = _matrix(next(iter(batches)))
         self.names = (name,) if first.shape[1] == 1 else tuple(f"{name}[:, {i}]" for i in range(first.shape[1]))
 

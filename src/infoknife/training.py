@@ -4,6 +4,7 @@ A batch is a tuple of tensors with one row per sample: ``(x,)``, ``(x, given)``,
 ``callback(step, loss, module)`` after each step, from 1 on, and stops the training by returning a true value.
 """
 
+import functools
 import inspect
 import itertools
 import math
@@ -180,11 +181,11 @@ def fit(
         seen: float = math.inf  # of the coming batches
         if table is None:
             rows = 0 if initializer is None else _INITIAL_BATCHES * batch_size
-            first, batches = _streamed(data, batch_size, rows, device)
+            first, batches = _streamed(data, batch_size, rows, module, device)
             table = _joined(first)
             seen = min(distributed.each(len(first), device=device))[0]  # by all ranks
         else:
-            _check_arrays(module, table)
+            _check_arrays(module, len(table))
             batches = _shuffled(table, batch_size, generator)
         if initializer is None:
             seen = 0
@@ -372,7 +373,9 @@ def _shuffled(table: Batch, batch_size: int, generator: torch.Generator) -> Iter
         order = order[size:]
 
 
-def _streamed(data: Any, batch_size: int, rows: int, device: torch.device) -> tuple[list[Batch], Iterator[Batch]]:
+def _streamed(
+    data: Any, batch_size: int, rows: int, module: nn.Module, device: torch.device
+) -> tuple[list[Batch], Iterator[Batch]]:
     """The first batches, of at least so many rows or an epoch's, and all batches, without end."""
     if not isinstance(data, Iterable) and callable(data):
         data = (sampler(batch_size) for sampler in itertools.repeat(data))
@@ -381,17 +384,24 @@ def _streamed(data: Any, batch_size: int, rows: int, device: torch.device) -> tu
             f"data is a {type(data).__name__}; expected an array or frame, a tuple of them, a DataLoader or "
             f"other iterable of batches, or a function that draws a batch. Wrap a Dataset in a DataLoader"
         )
-    epoch = (_batch(batch, device) for batch in data)
+    check = functools.cache(functools.partial(_check_arrays, module, name="a batch of data"))
+
+    def read(batch: Any) -> Batch:
+        arrays = _batch(batch, device)
+        check(len(arrays))
+        return arrays
+
+    epoch = map(read, data)
     first: list[Batch] = []
     while rows > 0 and (batch := next(epoch, None)) is not None:
         first.append(batch)
         rows -= len(batch[0])
     if rows > 0 and not first:
         raise _ended(0)
-    return first, _again_and_again(itertools.chain(first, epoch), data, device)
+    return first, _again_and_again(itertools.chain(first, epoch), data, read)
 
 
-def _again_and_again(epoch: Iterator[Batch], data: Iterable[Any], device: torch.device) -> Iterator[Batch]:
+def _again_and_again(epoch: Iterator[Batch], data: Iterable[Any], read: Callable[[Any], Batch]) -> Iterator[Batch]:
     """Batches of an epoch, and then of the data as long as they have any."""
     count = before = 0
     while True:
@@ -399,7 +409,7 @@ def _again_and_again(epoch: Iterator[Batch], data: Iterable[Any], device: torch.
             yield batch
         if count == before:
             raise _ended(count)
-        before, epoch = count, (_batch(batch, device) for batch in data)
+        before, epoch = count, map(read, data)
 
 
 def _joined(batches: list[Batch]) -> Batch:
@@ -615,14 +625,14 @@ def _check_module(module: Any) -> None:
         raise ValueError("no parameter of module requires a gradient; try module.requires_grad_(True)")
 
 
-def _check_arrays(module: nn.Module, table: Batch) -> None:
+def _check_arrays(module: nn.Module, count: int, name: str = "data") -> None:
     """Raise where the loss does not take so many arrays, as for a list that was meant to be one of batches."""
     signature = inspect.signature(_method(module, "loss") or module.forward)
     try:
-        signature.bind(*table)
+        signature.bind(*range(count))
     except TypeError:
         raise TypeError(
-            f"data has {len(table)} arrays; expected what the loss of {type(module).__name__} takes, {signature}. "
+            f"{name} has {count} arrays; expected what the loss of {type(module).__name__} takes, {signature}. "
             f"Arrays in a tuple or list belong together row by row; for batches pass a list of tuples"
         ) from None
 

@@ -33,6 +33,7 @@ BAD: list[tuple[Callable[..., Density], dict[str, Any], type[Exception], str]] =
     (KNIFE, {"rank": 1}, ValueError, "rank is 1, but covariance is"),
     *((KNIFE, {"hidden": 8} | condition, ValueError, "hidden") for condition in ({}, {"given_classes": 2})),
     *((Parzen, {"bandwidth": value}, ValueError, "bandwidth") for value in (0, -1.0, np.inf, np.nan, "wide")),
+    *((Parzen, {"bandwidth": value}, ValueError, "bandwidth") for value in (5e-324, 1e300, 10**400)),
     *((Parzen, {"bandwidth": value}, TypeError, "bandwidth") for value in (None, True, [1.0])),
     *(
         (make, {"activation": nn.ReLU} | condition, ValueError, "activation")

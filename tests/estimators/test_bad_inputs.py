@@ -29,7 +29,7 @@ BAD: list[Bad] = [
     (mi, ("knife", 2), {"encoder": "gaussian", "y_classes": 2}, ValueError, "y_classes"),
     *((mi, (name, 2, 2), {"preset": "papers"}, ValueError, "preset") for name in ("knife", "doe", "mine", "club")),
     *((mi, (name, 2, 3), {"colour": "red"}, TypeError, "colour") for name in ("knife", "club", "mine")),
-    *((mi, ("knife", value, 2), {}, TypeError, "x_dim") for value in (2.0, "2", True)),
+    *((mi, ("knife", value, 2), {}, TypeError, "x_dim") for value in (2.0, "2", True, None)),
     (mi, ("knife", 2, 0), {}, ValueError, "y_dim"),
     (mi, ("doe", 2), {"y_classes": 0}, ValueError, "y_classes"),
     *((mi, (name, 3, 5), {"activation": "gelu"}, ValueError, "activation") for name in ("knife", *NETWORKS)),

@@ -242,6 +242,12 @@ def test_refused(make: Callable[[], Any], error: type[Exception], message: str) 
         read_argument(make(), "x")
 
 
+def test_numbers_beyond_all_floats() -> None:
+    with pytest.raises(ValueError, match=r"^x has infinite values in 1 of 12 rows"):
+        read_argument([10**400, *[0.5] * (N - 1)], "x")
+    assert column([Decimal("sNaN"), *[Decimal(1)] * (N - 1)]).missing.tolist() == [True] + [False] * (N - 1)
+
+
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=50))
 def test_floats_come_through_unchanged(values: list[float]) -> None:
     assert column(values).data.tolist() == values

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch.utils.data import DataLoader, TensorDataset
 
 from infoknife.measure import (
     entropy,
@@ -53,7 +55,16 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "share of y": (lambda: normalized_mutual_information(WORDS, X[:, 0], by="target"), ValueError, "by .* y is contin"),
     "another unit": (lambda: normalized_mutual_information(*CODES, method="counts").to("bits"), ValueError, "unit"),
     "stderr": (lambda: entropy(X, stderr=-1), ValueError, "stderr is -1"),
+    "true stderr": (lambda: entropy(X, stderr=True), TypeError, "stderr is True"),
+    "progress": (lambda: entropy(X, progress=3), TypeError, "progress is 3; expected a function"),  # type: ignore[arg-type]
+    "shuffled": (
+        lambda: mutual_information(DataLoader(TensorDataset(torch.ones(200, 1)), shuffle=True), Y),
+        ValueError,
+        "x is a loader that shuffles",
+    ),
     "no lags": (lambda: lagged(X, Y, lags=[]), ValueError, "lags is empty"),
+    "huge lag": (lambda: lagged(X, Y, lags=10**30), ValueError, "the longest lag is 1000"),
+    "permutations": (lambda: lagged(X, Y, permutations=-1), ValueError, "permutations is -1"),
     "long lag": (lambda: lagged(X, Y, lags=190), ValueError, "the longest lag is 190"),
     "short series": (lambda: lagged(X, Y[:99]), ValueError, "y has 99 rows"),
     "gap in a series": (lambda: lagged(GAP, Y), ValueError, "x has missing values"),

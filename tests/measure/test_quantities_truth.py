@@ -136,6 +136,13 @@ def test_interaction_in_a_sum_of_normals() -> None:
     assert 0 < found.stderr < math.hypot(*(one.stderr for one in found))  # the rows are the same
 
 
+def test_columns_of_one_name_all_count() -> None:
+    a, b, other, noise = np.random.default_rng(0).normal(size=(4, 2000))
+    twins = pd.DataFrame(np.stack([a, b], 1), columns=["v", "v"])
+    found = interaction_information(twins, other, a + b + noise, method="gaussian")
+    assert found.first == pytest.approx(0.5 * math.log(3), abs=0.06)  # of both columns
+
+
 # between 0 and 1
 
 

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from infoknife import lagged, transfer_entropy
@@ -42,3 +43,11 @@ def test_transfer_is_what_the_own_past_does_not_tell() -> None:
     assert transfer_entropy(x, y, **GAUSSIAN) == pytest.approx(truth, abs=0.03)
     assert transfer_entropy(y, x, **GAUSSIAN) == pytest.approx(0, abs=0.01)
     assert transfer_entropy(x, y, lag=3, **GAUSSIAN) == pytest.approx(0, abs=0.02)
+
+
+def test_columns_of_one_name_all_count() -> None:
+    x, noise = np.random.default_rng(0).normal(size=(2, 2000))
+    twins = pd.DataFrame(np.stack([x, noise], 1), columns=["a", "a"])
+    found = lagged(twins, np.roll(x, 1) + noise, lags=[1], **GAUSSIAN)
+    assert found.estimates[0] == pytest.approx(0.5 * math.log(2), abs=0.06)
+    assert transfer_entropy(twins, np.roll(x, 1) + noise, **GAUSSIAN) == pytest.approx(0.5 * math.log(2), abs=0.06)

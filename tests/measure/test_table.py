@@ -106,7 +106,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
     **{f"no column {key!r}": (FRAME, {"discrete": [key]}, ValueError, UNKNOWN) for key in ("c", 2, -3)},
     **{
         f"declared {one!r}": (FRAME, {"discrete": one}, TypeError, "discrete (is a|has) .*; expected ")
-        for one in (1.5, [True], [None])
+        for one in (1.5, [True], [None], {"x": 1.5}, torch.tensor(1))
     },
     "words as numbers": (
         WORDS,
@@ -132,7 +132,9 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
     "groups and blocks": (NUMBERS, {"blocks": 5, "groups": CODES}, ValueError, "groups and blocks were both passed"),
     "few weights": (NUMBERS, {"weights": [1.0]}, ValueError, "weights has 1 columns and 1 rows; expected one value"),
     "words as weights": (NUMBERS, {"weights": WORDS}, ValueError, "weights are no numbers"),
-    "negative weights": (NUMBERS, {"weights": -np.ones(N)}, ValueError, "weights has negative or infinite values"),
+    "negative weights": (NUMBERS, {"weights": -np.ones(N)}, ValueError, "weights has negative values"),
+    "huge weights": (NUMBERS, {"weights": np.full(N, 1e308)}, ValueError, "weights has .* an infinite sum"),
+    "gap in weights": (NUMBERS, {"weights": [None, *range(1, N)]}, ValueError, "weights has no value in 1 of 60 rows"),
 }
 
 

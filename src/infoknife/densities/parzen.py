@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 
 import torch
@@ -11,11 +10,12 @@ from torch import Tensor, nn
 from infoknife import kernels
 from infoknife.coordinates import Features, Identity, Regression
 from infoknife.densities.base import Density
-from infoknife.inputs import check_count, one_of
+from infoknife.inputs import check_count, check_number, one_of
 from infoknife.mixtures import some_rows
 from infoknife.nn import MLP
 
 RULES: dict[str, Callable[[int], float]] = {"scott": lambda dim: 1.0, "silverman": lambda dim: (dim + 2) / 4}
+NARROWEST, WIDEST = 1e-18, 1e18  # bandwidths whose squares float32 holds
 _CHUNK = 2**24  # numbers at once when many points meet many centres
 
 
@@ -58,10 +58,11 @@ class Parzen(FixedCentres):
     def __init__(self, dim: int, components: int | None = None, *, bandwidth: str | float = "scott") -> None:
         if isinstance(bandwidth, str):
             one_of("bandwidth", bandwidth, tuple(RULES))
-        elif isinstance(bandwidth, bool) or not isinstance(bandwidth, Real):
-            raise TypeError(f"bandwidth is {bandwidth!r}; expected 'scott', 'silverman' or a positive number")
-        elif not 0 < bandwidth < math.inf:
-            raise ValueError(f"bandwidth is {bandwidth}; expected 'scott', 'silverman' or a positive number")
+        elif not NARROWEST <= check_number("bandwidth", bandwidth) <= WIDEST:
+            raise ValueError(
+                f"bandwidth is {bandwidth}; expected 'scott', 'silverman' or a number from {NARROWEST} to {WIDEST}, in "
+                f"the units of the data. Use other units"
+            )
         super().__init__(dim, None, None, Regression(dim) if isinstance(bandwidth, str) else Identity(dim))
         self.components = None if components is None else check_count("components", components)
         self.bandwidth = bandwidth

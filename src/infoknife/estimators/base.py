@@ -60,7 +60,8 @@ class MutualInformation(Observer):
             raise ValueError(
                 f"y_dim is {y_dim} and y_classes is {y_classes}; expected exactly one: y is continuous or classes"
             )
-        for name, value in (("x_dim", x_dim), ("y_dim", y_dim), ("y_classes", y_classes)):
+        check_count("x_dim", x_dim)
+        for name, value in (("y_dim", y_dim), ("y_classes", y_classes)):
             if value is not None:
                 check_count(name, value)
         self.x_dim, self.y_dim, self.y_classes, self.classes = x_dim, y_dim, y_classes, y_classes

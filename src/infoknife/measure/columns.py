@@ -271,9 +271,19 @@ def _as_numpy(values: NDArray[Any], family: type) -> NDArray[Any]:
     if family is not Integral:
         return values
     if not all(isinstance(value, Integral) for value in values):
-        return np.array(values.tolist(), dtype=np.float64)
+        return np.array([_as_float(value) for value in values.tolist()], dtype=np.float64)
     whole = np.array(values.tolist())
     return whole if whole.dtype.kind in "iu" else np.array([str(value) for value in values], dtype=object)
+
+
+def _as_float(value: Any) -> float:
+    """A number as a float: infinite where it is too large, NaN where it is none of Python's decimals."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+    except ValueError:
+        return math.nan
 
 
 def _in_utc(value: Any) -> Any:

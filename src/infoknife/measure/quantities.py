@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from infoknife.files import RawColumn
-from infoknife.inputs import one_of
+from infoknife.inputs import check_number, one_of
 from infoknife.measure.candidates import EFFORTS, Effort, candidates
 from infoknife.measure.certificate import box, certify
 from infoknife.measure.columns import Missing, read_argument
@@ -49,17 +49,26 @@ def measuring(function: Callable[P, Estimate]) -> Callable[P, Estimate]:
         one_of("unit", asked["unit"], tuple(UNITS))
         candidates(asked["method"], asked["effort"])  # refuses unknown names
         wanted, asked["stderr"] = asked["stderr"], None
+        progress = asked.get("progress")
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress is {progress!r}; expected a function of the part that is done and a few words")
         sources = {side: as_stream(asked[side], side) for side in BY_ROW if asked.get(side) is not None}
         came = {len(source) for source in sources.values() if source is not None}
         if not came and wanted is None:
             return function(*bound.args, **bound.kwargs)
+        shuffled = [side for side, source in sources.items() if source is not None and source.is_shuffled]
+        if shuffled and len(sources) > 1:
+            raise ValueError(
+                f"{shuffled[0]} is a loader that shuffles; expected its rows in the order of the other arguments. Make "
+                f"it with shuffle=False"
+            )
         if len(came) > 1:
             counts = " and ".join(f"{count:,}" for count in sorted(came))
             raise ValueError(f"the sources have {counts} rows; expected as many rows in all of them")
         columns: dict[str, list[RawColumn]] = {}
         for side, source in sources.items():
             if source is not None:
-                columns[side] = list(source.draw(rows=MAX_ROWS, progress=asked.get("progress")).values())
+                columns[side] = list(source.draw(rows=MAX_ROWS, progress=progress).values())
             else:
                 columns[side] = read_argument(asked[side], side)
         (count,) = came or {len(next(iter(columns.values()))[0])}
@@ -84,8 +93,7 @@ def measuring(function: Callable[P, Estimate]) -> Callable[P, Estimate]:
 
 def _precise(estimate: Callable[[int], Estimate], wanted: float, most: int) -> Estimate:
     """Measure on as many rows as a standard error needs, in the unit of the answer."""
-    if not (isinstance(wanted, (int, float)) and wanted > 0):
-        raise ValueError(f"stderr is {wanted!r}; expected a positive number, the standard error that is wanted")
+    check_number("stderr", wanted, above=True)
     first = estimate(PILOT_ROWS)
     if most <= PILOT_ROWS or not math.isfinite(first.stderr) or first.stderr <= wanted:
         return first
@@ -389,14 +397,13 @@ def interaction_information(first: Any, second: Any, y: Any, **options: Any) -> 
     options = {"seed": 0} | options
     sources = {"first": first, "second": second}
     named = {name: _renamed(value, name) for name, value in sources.items()}
-    joint = mutual_information(named["first"] | named["second"], y, **options)
+    joint = mutual_information(named["first"] + named["second"], y, **options)
     return Interaction(joint, *(mutual_information(columns, y, **options) for columns in named.values()))
 
 
-def _renamed(value: Any, name: str) -> dict[str, Any]:
+def _renamed(value: Any, name: str) -> list[RawColumn]:
     """The columns of a source under names of their own."""
-    found = read_argument(value, name)
-    return {f"{name}: {one.name}": np.ma.masked_array(one.data, one.missing) for one in found}
+    return [replace(one, name=f"{name}: {one.name}") for one in read_argument(value, name)]
 
 
 def _correlation(information: float) -> float:

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoknife.files import RawColumn
 from infoknife.inputs import check_count, check_whole
@@ -79,12 +79,15 @@ def lagged(
     """
     first, second, rows = _pair(x, y)
     if not isinstance(lags, Iterable) or isinstance(lags, str):
-        lags = range(check_whole("lags", lags) + 1)
+        _block_length(blocks, rows, abs(check_whole("lags", lags)))  # before as many are listed
+        lags = range(int(lags) + 1)
     shifts = tuple(lags)
     if not shifts:
         raise ValueError("lags is empty; expected a list of lags, or a number K for 0 to K")
     longest = max(abs(check_whole("lags", lag)) for lag in shifts)
     length = _block_length(blocks, rows, longest)
+    if permutations != 0:
+        check_count("permutations", permutations)
     shared: dict[str, Any] = {"blocks": length, "seed": seed}
     tested = {name: value for name, value in options.items() if name != "unit"}
     estimates, p_values = [], []
@@ -130,8 +133,8 @@ def transfer_entropy(
     h, k = check_count("history", history), check_count("lag", lag)
     reach = max(k + h - 1, h)
     length = _block_length(blocks, rows, reach)
-    past = {name: column for i in range(h) for name, column in _past(first, k + i, reach).items()}
-    own = {name: column for i in range(h) for name, column in _past(second, 1 + i, reach).items()}
+    past = [column for i in range(h) for column in _past(first, k + i, reach)]
+    own = [column for i in range(h) for column in _past(second, 1 + i, reach)]
     now = _without(second, reach, 0)
     return mutual_information(past, now, own, blocks=length, seed=seed, **options)
 
@@ -163,11 +166,12 @@ def _block_length(blocks: int | None, rows: int, longest: int) -> int:
     return check_count("blocks", blocks) if blocks is not None else math.isqrt(left)
 
 
-def _without(columns: list[RawColumn], first: int, last: int) -> dict[str, NDArray[Any]]:
+def _without(columns: list[RawColumn], first: int, last: int) -> list[RawColumn]:
     """The columns without so many of the first and of the last rows."""
-    return {column.name: column.data[first : len(column) - last] for column in columns}
+    return [column.rows(np.arange(first, len(column) - last)) for column in columns]
 
 
-def _past(columns: list[RawColumn], back: int, reach: int) -> dict[str, NDArray[Any]]:
+def _past(columns: list[RawColumn], back: int, reach: int) -> list[RawColumn]:
     """The rows so many steps before those from ``reach`` on."""
-    return {f"{name} {back} earlier": data for name, data in _without(columns, reach - back, back).items()}
+    past = _without(columns, reach - back, back)
+    return [replace(column, name=f"{column.name} {back} earlier") for column in past]

@@ -1,5 +1,6 @@
 """The columns of a measurement, checked and named, each with its kind: a `Table`."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -182,20 +183,26 @@ def _declared(discrete: Any, columns: Sequence[RawColumn], main: str) -> dict[in
         discrete = {main: bool(discrete)}
     elif isinstance(discrete, (str, Integral)):
         discrete = [discrete]
-    elif not hasattr(discrete, "__iter__"):
-        raise TypeError(
-            f"discrete is a {type(discrete).__name__}; expected None, True, False, names of columns or arguments, or a "
-            f"dictionary such as {{{columns[0].name!r}: False}}"
-        )
-    pairs = discrete.items() if isinstance(discrete, Mapping) else ((key, True) for key in discrete)
+    pairs = discrete.items() if isinstance(discrete, Mapping) else [(key, True) for key in _keys(discrete, columns)]
     found: dict[int, bool] = {}
     for key, value in pairs:
         if isinstance(value, (bool, np.bool_)):
             found |= dict.fromkeys(_named(key, columns, main), bool(value))
         elif value is not None:  # columns of an argument
-            keys = [value] if isinstance(value, (str, Integral)) else value
+            keys = [value] if isinstance(value, (str, Integral)) else _keys(value, columns)
             found |= {i: True for one in keys for i in _named(one, columns, str(key)) if columns[i].argument == key}
     return found
+
+
+def _keys(discrete: Any, columns: Sequence[RawColumn]) -> list[Any]:
+    """What several columns are declared by."""
+    try:
+        return list(discrete)
+    except TypeError:
+        raise TypeError(
+            f"discrete is a {type(discrete).__name__}; expected None, True, False, names of columns or arguments, or a "
+            f"dictionary such as {{{columns[0].name!r}: False}}"
+        ) from None
 
 
 def _named(key: Any, columns: Sequence[RawColumn], main: str) -> list[int]:
@@ -254,14 +261,21 @@ def _single(value: Any, argument: str, rows: int) -> RawColumn:
 def _copies(weights: Any, rows: int, there: NDArray[np.bool_]) -> NDArray[np.int64]:
     """How rows are repeated so that each counts by its weight: row numbers among those that are left."""
     column = _single(weights, "weights", rows)
+    if column.missing.any():
+        raise ValueError(
+            f"weights has no value in {int(column.missing.sum())} of {rows} rows; expected one in every row"
+        )
     if not column.is_number:
         raise ValueError("weights are no numbers; expected how much each row counts")
     w = column.data.astype(np.float64)[there]
-    if not (np.isfinite(w).all() and (w >= 0).all() and w.sum() > 0):
-        raise ValueError("weights has negative or infinite values, or only zeros; expected how much each row counts")
-    is_count = bool((w == np.rint(w)).all()) and w.sum() <= MAX_COPIES * len(w)
-    total = w.sum() if is_count else len(w)
-    ends = np.rint(np.cumsum(w) / w.sum() * total).astype(np.int64)
+    with np.errstate(over="ignore"):
+        total = float(w.sum())
+    if not (0 < total < math.inf and (w >= 0).all()):
+        raise ValueError(
+            "weights has negative values, only zeros, or an infinite sum; expected how much each row counts"
+        )
+    is_count = bool((w == np.rint(w)).all()) and total <= MAX_COPIES * len(w)
+    ends = np.rint(np.cumsum(w) / total * (total if is_count else len(w))).astype(np.int64)
     return np.repeat(np.arange(len(w)), np.diff(ends, prepend=0))
 
 

@@ -25,12 +25,12 @@ class HubRows:
         return (self[row] for row in range(len(self)))
 
 
-def install(monkeypatch: pytest.MonkeyPatch, answer: Any) -> list[tuple[str, str | None]]:
+def install(monkeypatch: pytest.MonkeyPatch, answer: Any) -> list[tuple[str, str | None, str | None]]:
     """Put the library in place with an answer, or an error; what it was asked for is in the list."""
-    asked: list[tuple[str, str | None]] = []
+    asked: list[tuple[str, str | None, str | None]] = []
 
-    def load_dataset(path: str, name: str | None = None) -> Any:
-        asked.append((path, name))
+    def load_dataset(path: str, name: str | None = None, *, revision: str | None = None) -> Any:
+        asked.append((path, name, revision))
         if isinstance(answer, Exception):
             raise answer
         return answer

@@ -67,6 +67,14 @@ def test_a_name_without_a_network(name: str, load: Callable[[str], Any], monkeyp
         load(name)
 
 
+def test_a_commit_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, dict[str, str]]] = []
+    monkeypatch.setattr("transformers.AutoModel.from_pretrained", lambda name, **options: asked.append((name, options)))
+    for name in ("owner/name@abc123", "owner/name"):
+        encoder_of(name)
+    assert asked == [("owner/name", {"revision": "abc123"}), ("owner/name", {})]
+
+
 # optional libraries
 
 

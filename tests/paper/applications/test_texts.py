@@ -146,7 +146,7 @@ def rows(n: int = 4, **columns: list[Any]) -> HubRows:
 def test_splits_of_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = install(monkeypatch, {"train": rows(3), "test": rows(2), "unlabelled": rows(5)})
     found = read_hub(f"{NAME}:small", ROLES)
-    assert asked == [(NAME, "small")]
+    assert asked == [(NAME, "small", None)]
     assert found.cells["split"] == ["train"] * 3 + ["test"] * 2
     assert found.cells["label"] == ["0", "1", "0", "0", "1"]
     assert (found.where(2), found.where(4)) == ("row 3 of train", "row 2 of test")

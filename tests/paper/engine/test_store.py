@@ -101,6 +101,7 @@ def test_what_a_killed_process_left_is_cleared_away_and_what_a_running_one_write
         b'{"format": 1}\n',
         b"[]\n",
         b"\xff\xfe\x00",
+        pytest.param(b"[" * 100_000, id="nested"),
         json.dumps(record_of(TRIALS[1])).encode(),  # of another trial
         json.dumps(record_of(TRIAL, format=2)).encode(),
     ],
@@ -329,6 +330,7 @@ def test_records_of_a_tree_and_of_reports_count_once(tmp_path: Path) -> None:
 
 def test_lines_that_are_no_records_are_left_out(tmp_path: Path) -> None:
     bad = [b"", b"\xff\xfe", b"null", b'{"format": 1, "id', json.dumps(record_of(TRIAL, format=2)).encode()]
+    bad += [b"[" * 100_000]
     good = json.dumps(record_of(TRIAL)).encode()
     (tmp_path / "records.jsonl").write_bytes(b"\n".join([*bad, good, bad[1]]))
     assert read_records(tmp_path) == [record_of(TRIAL)]

@@ -48,21 +48,25 @@ def located(name: str) -> str:
 
 
 def tokenizer_of(name: str) -> Any:
-    """Load the tokenizer of an encoder by name or folder."""
+    """Load the tokenizer of an encoder by name, perhaps with ``@commit``, or folder."""
     return _loaded("AutoTokenizer", name)
 
 
 def encoder_of(name: str) -> Any:
-    """Load an encoder by name or folder: a ``transformers.PreTrainedModel`` without a head."""
+    """Load an encoder, a ``transformers.PreTrainedModel`` without a head; as ``tokenizer_of``."""
     return _loaded("AutoModel", name)
 
 
 def _loaded(kind: str, name: str) -> Any:
     transformers, where = library("transformers", "transformers"), located(name)
     local = name == MINILM or Path(where).is_dir()
+    options: dict[str, Any] = {"local_files_only": True}
+    if not local:
+        where, _, commit = where.partition("@")
+        options = {"revision": commit} if commit else {}
     with quiet(offline=local):
         try:
-            return getattr(transformers, kind).from_pretrained(where, **({"local_files_only": True} if local else {}))
+            return getattr(transformers, kind).from_pretrained(where, **options)
         except (OSError, ValueError) as error:
             raise OSError(
                 f"the encoder {name!r} cannot be loaded ({type(error).__name__}); expected a folder that "

@@ -21,6 +21,14 @@ SPLITS = {
 TEST, VALIDATION = 0, 5  # of ten parts
 MAX_CLASSES = 50  # of a column
 MAX_SHOWN = 40  # characters of a class in an error
+<<<<<<< HEAD
+=======
+HUB_WAYS = (
+    "Check the name (owner/name, or owner/name:configuration where there are several, perhaps with @commit) and the "
+    "network, or give a file or folder (--data PATH)"
+)
+
+>>>>>>> trust25
 SplitRows = dict[str, Tensor]  # the numbers of the rows of train, validation and test, ascending
 Roles = Mapping[str, str]  # the column of each role, such as {"text": "tweet", "label": "mood", "split": "split"}
 
@@ -93,7 +101,8 @@ def read_table(path: Path, roles: Roles) -> TextTable:
 def read_hub(repository: str, roles: Roles) -> TextTable:
     """Load a repository by its name: downloaded once, then from the cache of the library ``datasets``.
 
-    The name is ``"owner/name"``, or ``"owner/name:configuration"`` where it has several. Where no column has the role
+    The name is ``"owner/name"``, or ``"owner/name:configuration"`` where it has several; with ``"@commit"`` behind it
+    what is loaded stays the same, whatever its owner changes later. Where no column has the role
     split the repository's own splits take it, and those that are none of train, validation and test are left out.
     """
     found = _downloaded(repository)
@@ -285,9 +294,10 @@ def _only_table(folder: Path, roles: Roles) -> File:
 
 def _downloaded(repository: str) -> dict[str, Any]:
     datasets = library("datasets")
-    path, _, configuration = repository.partition(":")
+    name, _, commit = repository.partition("@")
+    path, _, configuration = name.partition(":")
     try:
-        return dict(datasets.load_dataset(path, configuration or None))
+        return dict(datasets.load_dataset(path, configuration or None, revision=commit or None))
     except Exception as error:  # whatever the library lets through: a parser's words may hold a text
         why = f": {error}" if isinstance(error, OSError) else ""  # the network, or no such repository
         kind = type(error).__name__

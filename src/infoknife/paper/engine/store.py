@@ -155,7 +155,10 @@ def read_records(folder: Path) -> list[Record]:
 
 def parse(text: str) -> Record:
     """Read one record; a ``ValueError`` where it is half-written or of another format."""
-    record = json.loads(text)
+    try:
+        record = json.loads(text)
+    except RecursionError:
+        raise ValueError("this is nested too deeply for a record") from None
     if not isinstance(record, dict) or any(name not in record for name in FIELDS):
         raise ValueError("this is not a whole record")
     if record["format"] != FORMAT:

@@ -358,7 +358,7 @@ def test_images_of_the_hub(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     images = random(12, 16, 16) if where.mode == "L" else random(12, 16, 16, 3)
     asked = install(monkeypatch, dict.fromkeys(("train", "test"), rows_of(where.image, images)))
     arrays = download(name)
-    assert asked == [(where.path, where.name)]
+    assert asked == [(where.path, where.name, where.commit)]
     np.testing.assert_array_equal(arrays["x_train"], images)
     assert arrays["y_train"].tolist() == [*range(10), 0, 1]
     assert [str(arrays[name].dtype) for name in ("x_test", "y_test")] == ["uint8", "int64"]

@@ -167,6 +167,7 @@ def test_the_model_is_left_and_can_be_loaded(encoder: str, tmp_path: Path) -> No
     assert torch.equal(model(texts, seed=3), learned.model(texts, seed=3))
     assert not torch.equal(model(texts, seed=3), model(texts, seed=4))
     assert not model.training
+    assert (tmp_path / "features.npz").stat().st_mode & 0o777 == 0o600  # it has private classes
     state = read_state(tmp_path / "model.pt")
     assert state is not None
     assert state["labels"] == list(CORPUS.labels)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infoknife.paper.applications.ib_text import TASKS, PairColumns, PairData, TextPairs, load_pairs, task_key
+from infoknife.paper.applications.ib_text.data import COMMIT
 from infoknife.paper.applications.ib_text.metrics import METRICS
 from tests.paper.applications.hub import HubRows, install
 from tests.paper.applications.ib_text.sentences import SECRET, Cells, pairs, write
@@ -106,7 +107,7 @@ def test_classes_from_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     labels = {"train": [0, 1, 1], "validation": [1], "test": [-1, -1]}
     asked = install(monkeypatch, {split: rows_of(own, names) for split, own in labels.items()})
     data = load_pairs("rte", hub="nyu-mll/glue")
-    assert asked == [("nyu-mll/glue", "rte")]
+    assert asked == [("nyu-mll/glue", "rte", COMMIT)]
     assert (data.name, sizes(data)) == ("rte", [3, 1, None])
     assert (data.train.y.tolist(), data.validation.y.tolist()) == ([1, 0, 0], [0])
 
@@ -114,7 +115,8 @@ def test_classes_from_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_own_columns_from_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = install(monkeypatch, {"train": rows_of(["b", "a"]), "test": rows_of(["a"]), "dev": rows_of(["b"])})
     data = load_pairs(OWN, hub="someone/mine")
-    assert asked == [("someone/mine", None)]
+    load_pairs(OWN, hub="someone/mine:big@abc123")
+    assert asked == [("someone/mine", None, None), ("someone/mine", "big", "abc123")]
     assert (data.name, data.labels, sizes(data)) == ("someone/mine", ("a", "b"), [2, 1, 1])
 
 

@@ -42,21 +42,25 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Repository(NamedTuple):
-    """Where a domain is on the hub: repository, configuration, column, and what Pillow calls its images."""
+    """Where a domain is on the hub: repository, commit, configuration, column, and what Pillow calls its images.
+
+    Without a commit it is the newest one.
+    """
 
     path: str
+    commit: str | None = None
     name: str | None = None
     image: str = "image"
     mode: str = "RGB"
 
 
 HUB = {
-    "mnist": Repository("ylecun/mnist", mode="L"),
+    "mnist": Repository("ylecun/mnist", "77f3279092a1c1579b2250db8eafed0ad422088c", mode="L"),
     "mnistm": Repository("Mike0307/MNIST-M"),
     "usps": Repository("flwrlabs/usps", mode="L"),
-    "svhn": Repository("ufldl-stanford/svhn", "cropped_digits"),
-    "cifar10": Repository("uoft-cs/cifar10", image="img"),
-    "stl10": Repository("tanganke/stl10"),
+    "svhn": Repository("ufldl-stanford/svhn", name="cropped_digits"),
+    "cifar10": Repository("uoft-cs/cifar10", "0b2714987fa478483af9968de7c934580d0bb9a2", image="img"),
+    "stl10": Repository("tanganke/stl10", "49ae7f94508f7feae62baf836db284306eab0b0f"),
 }
 
 
@@ -177,7 +181,7 @@ def download(domain: str) -> Arrays:
         return {f"x_{name}": x, f"y_{name}": np.fromiter(rows["label"], np.int64, len(rows))}
 
     try:
-        found = datasets.load_dataset(where.path, where.name)
+        found = datasets.load_dataset(where.path, where.name, revision=where.commit)
         return split(found["train"], "train") | split(found["test"], "test")
     except Exception as error:  # the library lets through whatever its network layers raise
         raise ConnectionError(

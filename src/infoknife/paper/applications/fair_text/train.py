@@ -243,7 +243,7 @@ class FairTextTrainer(Run):
         labels = {"labels": list(self.corpus.labels)}
         write_state(folder / "model.pt", {**about, **labels, "model": model.state_dict()})
         write_text(folder / "audit.html", self.audit.to_html())
-        with written_whole(folder / "features.npz") as file:
+        with written_whole(folder / "features.npz", private=True) as file:  # rows, and their private classes
             z, s, y = (self.held_out[name].numpy() for name in "zsy")
             np.savez_compressed(file, z=z, s=s, y=y)
 
