@@ -1,12 +1,14 @@
 """What pages show apart from Python: commands, their output, differences of files, names of extras and modules."""
 
 import importlib.util
+import io
 import json
 import re
 import shlex
 import shutil
 import subprocess
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +75,9 @@ def test_commands_and_options_exist() -> None:
 def test_extras_benchmarks_and_programs_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    named = {extra for one in re.findall(r'pip install "(?:infoknife|\.)\[([\w,-]+)\]"', text) for extra in one.split(",")}
+    named = {
+        extra for one in re.findall(r'pip install "(?:infoknife|\.)\[([\w,-]+)\]"', text) for extra in one.split(",")
+    }
     assert named <= set(extras)
     for module in re.findall(r"python -m (benchmarks[\w.]*)", text):
         assert importlib.util.find_spec(module) is not None, module
@@ -109,28 +113,54 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "wine.csv").write_text("\n".join([",".join([*names, "cultivar"]), *rows]), encoding="utf-8")
     generator = np.random.default_rng(0)
     days, pay = generator.integers(1, 29, size=300), generator.normal(3000, 400, size=300)
-    staff = [f"{day:02}.03.2024;{f'{euros:,.2f}'.translate(str.maketrans(',.', '.,'))} €" for day, euros in zip(days, pay)]
+    staff = [
+        f"{day:02}.03.2024;{f'{euros:,.2f}'.translate(str.maketrans(',.', '.,'))} €"
+        for day, euros in zip(days, pay, strict=True)
+    ]
     (tmp_path / "staff.csv").write_text("\n".join(["joined;salary", *staff]), encoding="utf-8")
     (tmp_path / "ragged.csv").write_text("a,b\n1,2\n3\n", encoding="utf-8")
-    cells = [f"{a:.4f},{'' if row in {15, 200, 300} else f'{b:.4f}'}" for row, (a, b) in enumerate(generator.normal(size=(400, 2)))]
+    cells = [
+        f"{a:.4f},{'' if row in {15, 200, 300} else f'{b:.4f}'}"
+        for row, (a, b) in enumerate(generator.normal(size=(400, 2)))
+    ]
     (tmp_path / "gaps.csv").write_text("\n".join(["a,b", *cells]), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     return tmp_path
 
 
-@pytest.mark.slow
-def test_the_command_line_prints_what_its_guide_shows(files: Path) -> None:
-    blocks = [code for code in fences(GUIDE / "command-line-measuring.md", "console") if code.startswith("$ ")]
-    assert len(blocks) == 5
-    for block in blocks:
+def answers(page: Path) -> Iterator[tuple[str, str]]:
+    """Run the commands of a page's blocks, and return what they print, and what is shown."""
+    for block in fences(page, "console"):
         for call in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            line, shown = call.split("\n", 1)
+            line, shown = call.removeprefix(".venv/bin/").split("\n", 1)
             line, _, target = line.partition(" > ")
             answer = CliRunner().invoke(app, shlex.split(line)[1:])
             if target:
                 json.loads(answer.stdout)
-            same(answer.stderr if target else answer.stdout + answer.stderr, shown)
+            yield answer.stderr if target else answer.stdout + answer.stderr, shown
+
+
+@pytest.mark.slow
+def test_the_command_line_prints_what_its_guide_shows(files: Path) -> None:
+    pairs = list(answers(GUIDE / "command-line-measuring.md"))
+    assert len(pairs) == 8
+    for printed, shown in pairs:
+        same(printed, shown)
+    head, row = fences(GUIDE / "command-line-measuring.md", "text")[0].splitlines()
+    written = (files / "pairs.csv").read_text(encoding="utf-8").splitlines()
+    assert written[0] == head
+    shown_row, run = row.rsplit(",", 1)
+    same(next(line for line in written if line.startswith("alcohol,cultivar")).rsplit(",", 1)[0], shown_row)
+    assert re.fullmatch("[0-9a-f]{12}", run)
+
+
+def test_the_first_number_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    exec(compile(fences(GUIDE / "start.md", "python")[0], "start.md", "exec"), {})
+    ((printed, shown),) = answers(GUIDE / "start.md")
+    same(printed, shown)
 
 
 @pytest.mark.slow
@@ -141,9 +171,8 @@ def test_the_guide_to_data_shows_what_is_printed() -> None:
     same(str(answer), line)
     from rich.console import Console
 
-    console = Console(width=80, record=True, quiet=True)
-    console.print(answer)
-    same(console.export_text(), table)
+    Console(width=80, file=(printed := io.StringIO())).print(answer)
+    same(printed.getvalue(), table)
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
