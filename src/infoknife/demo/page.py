@@ -99,22 +99,23 @@ def html(found: Sequence[MeasuredRelation], codes: Codes, density: LearnedDensit
         Section(
             "measure",
             "Measure",
-            "How much does x tell about y?",
-            "A number in nats with an interval, from rows that nothing was fitted to. KSG, the usual rival, has none.",
+            "How much does x tell you about y?",
+            "A number in nats with an interval, from rows that nothing was fitted to. KSG, the usual nearest-neighbour "
+            "estimate, comes without an interval.",
             (relations_table(found), curve),
         ),
         Section(
             "train",
             "Train",
             "A code that keeps one thing and hides another",
-            "The same number, differentiable, in the loss of a network. A fresh audit is the judge, on unseen rows.",
+            "The same number, differentiable, in the loss of a network. How well it worked is audited on unseen rows.",
             (codes_table(codes), attackers),
         ),
         Section(
             "density",
             "Density",
             "128 Gaussian kernels learn a picture",
-            "Places, shapes and weights of the kernels are learned. The mean of -log p is the entropy.",
+            "Positions, shapes and weights of the kernels are learned. The mean of -log p over fresh rows is the entropy.",
             (density_table(density), Learning(density, seed)),
         ),
     ]
