@@ -115,7 +115,7 @@ def html(found: Sequence[MeasuredRelation], codes: Codes, density: LearnedDensit
             "density",
             "Density",
             "128 Gaussian kernels learn a picture",
-            "Positions, shapes and weights of the kernels are learned. The mean of -log p over fresh rows is the entropy.",
+            "Positions, shapes and weights of kernels are learned. The mean of -log p over new rows is the entropy.",
             (density_table(density), Learning(density, seed)),
         ),
     ]
