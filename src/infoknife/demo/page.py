@@ -80,7 +80,7 @@ def codes_table(codes: Codes) -> Table:
 def density_table(found: LearnedDensity) -> Table:
     """The picture's entropy."""
     row = ("the picture", f"{found.picture.entropy():.3f}", f"{found.estimate:.3f} ± {found.stderr:.3f}")
-    return Table("Entropy in nats, on fresh rows", ("", "truth", "KNIFE"), (row,))
+    return Table("Entropy in nats, on fresh rows", ("density of", "truth", "KNIFE"), (row,))
 
 
 def html(found: Sequence[MeasuredRelation], codes: Codes, density: LearnedDensity, seed: int, command: str) -> str:
