@@ -14,7 +14,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from infoknife import mutual_information
+from infoknife import mi, mutual_information
 from infoknife.cli import app
 from infoknife.leakage import probes
 
@@ -86,6 +86,25 @@ def test_guide_of_short_answers() -> None:
     assert 0 < names["kept"][-1] < 10
     assert float(names["term"].detach()) < 0  # minus the entropy
     assert names["value"] < 10
+
+
+def test_table_of_options() -> None:
+    """Every option of the table is taken by the estimators in whose row it is."""
+    page = GUIDE / "estimators.md"
+    assert len(run_all(page)["estimators"]) == 6
+    values = {"preset": "paper", "hidden": 8, "given": "y", "ranks": False, "marginal_rate": 2.0, "density": "doe"}
+    values |= {"components": 3, "critic": "separable", "layers": 2, "pairs": "batch", "momentum": 0.5, "tau": 1.0}
+    values |= {"gradient": "nwj"}
+    rows = re.findall(
+        r"^\| ([^|]*) \| `(\w+)` \|", page.read_text(encoding="utf-8").split("## Options")[1], re.MULTILINE
+    )
+    named: list[str] = []
+    for names, option in rows:
+        named = re.findall(r"`([a-z-]+)`", names) or named
+        for name in named if option in values and not names.startswith("all") else []:
+            mi(name, 3, 2, **{option: values[option]})
+    with pytest.raises(TypeError, match="colour is not an option of mi"):
+        mi("knife", 3, 2, colour="blue")
 
 
 def test_guide_to_the_mathematics() -> None:
@@ -319,7 +338,7 @@ def test_every_guide_is_tried() -> None:
     tried = {"data.md", "scikit-learn.md", "measure.md", "train.md", "conditional.md", "starts.md", "infinite.md"}
     tried |= {"information.md", "experiments.md", "regularizer.md", "integrations.md", "domain-adaptation.md"}
     tried |= {"audit.md", "hide-a-class.md", "fair-text.md", "information-bottleneck.md", "bring-your-own.md"}
-    tried |= {"relations.md", "compare.md", "start.md", "how-to.md", "mathematics.md"}
+    tried |= {"relations.md", "compare.md", "start.md", "how-to.md", "mathematics.md", "estimators.md"}
     assert {page.name for page in GUIDE.glob("*.md") if blocks(page)} == tried
 
 
