@@ -72,9 +72,8 @@ def codes_table(codes: Codes) -> Table:
         label, private = found.label.strongest.balanced_accuracy, found.strongest.balanced_accuracy
         rows.append((words, f"{label:.1%}", f"{private:.1%}", f"{found.information.value:.3f}"))
     head = ("code", "five or more (to keep)", "odd or even (to hide)", "nats about it")
-    return Table(
-        "What the strongest of four attackers reads from codes of unseen digits; chance is 50 %", head, tuple(rows)
-    )
+    title = "What the strongest of four attackers reads from codes of unseen digits"
+    return Table(f"{title}; chance is 50 %, and the label alone gives odd or even away in 60 %", head, tuple(rows))
 
 
 def density_table(found: LearnedDensity) -> Table:
