@@ -4,6 +4,8 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
+import torch
+
 from infoknife.atomic import write_text
 from infoknife.demo.page import Learning, codes_table, density_table, html, relations_table
 from infoknife.demo.parts import FULL, QUICK, Budget, learned, measured, relations, trained
@@ -22,7 +24,12 @@ def show(folder: Path, budget: Budget, seed: int, on_progress: Callable[[float, 
     def say(words: str) -> None:
         on_progress(next(done) / steps, words)
 
-    found, codes, density = measured(budget, seed, say), trained(budget, seed, say), learned(budget, seed, say)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # all of it is small: on a busy machine, more threads mostly wait for each other
+    try:
+        found, codes, density = measured(budget, seed, say), trained(budget, seed, say), learned(budget, seed, say)
+    finally:
+        torch.set_num_threads(threads)
     say("drawing")
     command = f"infoknife demo --seed {seed}" + (" --quick" if budget == QUICK else "")
     text = html(found, codes, density, seed, command)
