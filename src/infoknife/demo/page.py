@@ -1,5 +1,6 @@
 """The demo's tables, pictures and page, all of them through ``pictures``."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -59,7 +60,8 @@ def relations_table(found: Sequence[MeasuredRelation]) -> Table:
     for one in found:
         low, high = one.estimate.interval()
         ours = f"{one.estimate.value:.3f} ± {one.estimate.stderr:.3f}"
-        rows.append((one.title, f"{one.truth:.3f}", ours, f"{low:.3f} to {high:.3f}", f"{one.ksg:.3f}"))
+        ends = f"{low:.3f} to {high:.3f}" if high < math.inf else f"at least {low:.3f}"
+        rows.append((one.title, f"{one.truth:.3f}", ours, ends, f"{one.ksg:.3f}"))
     head = ("relation of y to x", "truth", "infoknife", "95 % interval", "KSG")
     return Table(f"I(X; Y) in nats, from {len(found[0].x):,} rows", head, tuple(rows))
 
