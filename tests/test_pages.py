@@ -27,8 +27,6 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"-?\d+\.?\d*")
 TOLERANCE = 0.06  # nats, or percent of the last rows: what another version of torch may change
 
-page_id = {"ids": lambda page: str(page.relative_to(ROOT))}
-
 
 def fences(page: Path, language: str) -> list[str]:
     return [code for name, code in FENCE.findall(page.read_text(encoding="utf-8")) if name == language]
@@ -71,7 +69,7 @@ def test_commands_and_options_exist() -> None:
     assert unknown_words("infoknife measure FILE") == ["measure"]
 
 
-@pytest.mark.parametrize("page", PAGES, **page_id)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_extras_benchmarks_and_programs_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
