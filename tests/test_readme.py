@@ -92,7 +92,14 @@ def test_table_of_options() -> None:
     """Every option of the table is taken by the estimators in whose row it is."""
     page = GUIDE / "estimators.md"
     assert len(run_all(page)["estimators"]) == 6
-    values = {"preset": "paper", "hidden": 8, "given": "y", "ranks": False, "marginal_rate": 2.0, "density": "doe"}
+    values: dict[str, Any] = {
+        "preset": "paper",
+        "hidden": 8,
+        "given": "y",
+        "ranks": False,
+        "marginal_rate": 2.0,
+        "density": "doe",
+    }
     values |= {"components": 3, "critic": "separable", "layers": 2, "pairs": "batch", "momentum": 0.5, "tau": 1.0}
     values |= {"gradient": "nwj"}
     rows = re.findall(
