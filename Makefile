@@ -50,5 +50,6 @@ clean:
 # .venv/.ready-EXTRA: the package is installed with that extra (dev includes test, test includes plot)
 .venv/.ready-%: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "Installing PyTorch and the rest into .venv; the first time, this takes a few minutes."
 	$(PIP) -e ".[$*]"
 	touch $@

@@ -32,7 +32,9 @@ MAX_CORRELATION = 1 - 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """What representations tell about each other, and about a label.
+    r"""What representations tell about each other, and about a label.
+
+    Every number is $I = -\frac12 \sum_k \log(1 - \rho_k^2)$ of canonical variates, as ``infoknife.compare`` explains.
 
     Args:
         names: What they are called.

@@ -20,7 +20,13 @@ __all__ = ["Constants", "confidence_bound", "is_informative", "sufficient_condit
 
 
 class Constants(TypedDict, total=False):
-    """What the theorem needs to know of the density and the kernel, as in `confidence_bound`."""
+    """What the theorem needs to know about the density and the kernel, as in ``confidence_bound``.
+
+    Examples:
+        >>> known = Constants(lipschitz=4.0)
+        >>> round(confidence_bound(N=100, M=1e20, w=1e-5, d=1, delta=0.1, **known), 3)
+        0.668
+    """
 
     lipschitz: float | None
     kernel_moment: float | None

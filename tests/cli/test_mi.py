@@ -319,7 +319,7 @@ def test_missing_values(run: Run, gaps: Path, engine: Engine) -> None:
     result = run(*arguments)
     assert result.exit_code == 2
     expected = (
-        "infoknife mi: age has missing values in 3 of 60 rows, the first in line 17; expected none. Set missing to"
+        "infoknife mi: age has missing values in 3 of 60 rows, the first in line 17; expected none. missing='drop'"
     )
     assert result.stderr.startswith(expected)
     arguments = (*arguments, "--missing", "drop")

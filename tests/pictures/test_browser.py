@@ -60,7 +60,7 @@ def test_a_page_does_not_scroll_sideways(browser: Browser, width: int) -> None:
 
 
 def test_the_calculator_of_theorem_2_is_the_function_of_the_library(browser: Browser) -> None:
-    script = (Path(__file__).parents[2] / "docs" / "bound.js").read_text(encoding="utf-8")
+    script = (Path(__file__).parents[2] / "docs" / "scripts" / "bound.js").read_text(encoding="utf-8")
     for N, M, w, d, L in ((100, 1e20, 1e-5, 1, 4.0), (10, 1e26, 1e-5, 2, 6.0), (50, 1e18, 1e-5, 1, 9.0)):
         values = {"N": N, "M": M, "w": w, "d": d, "delta": 0.1, "L": L}
         shown = browser.execute_script(f"{script}; return confidenceBound(arguments[0])", values)

@@ -46,7 +46,7 @@ def audit(
         ),
     ] = None,
 ) -> None:
-    """Audit how much features tell about a private attribute, and what an attacker can do with it.
+    """Audit how much features reveal about a private attribute, and what an attacker can do with it.
 
     Use rows that the encoder was not trained on: the probes must never see what it was trained on. Four kinds of
     probes attack by nested cross-validation; the information is measured on held-out rows.

@@ -33,7 +33,7 @@ def bench(
     scheduler: Scheduler = None,
     retry: Retry = False,
 ) -> None:
-    """Compare estimators with known truths; the same command goes on where it was stopped.
+    """Compare estimators with known truths; the same command resumes it.
 
     Every trial has n samples: most to learn from, a tenth to stop by, a fifth to measure on. It leaves one record in
     the folder; `infoknife report` turns the folder into tables, figures and a page.

@@ -21,7 +21,7 @@ def coverage(
     effort: Annotated[Effort, typer.Option(help=EFFORT)] = "quick",
     out: Annotated[Path, typer.Option(help="File of the records, one JSON line each.")] = Path("coverage.jsonl"),
 ) -> None:
-    """Count the 95 % intervals that hold a known mutual information; the same command goes on where it was stopped."""
+    """Count the 95 % intervals that hold a known mutual information; the same command resumes it."""
     from infoknife.measure.coverage import run, table
     from infoknife.tasks import judging
 

@@ -10,7 +10,7 @@ from infoknife.cli.terminal import bar, prepare_folder, require_matplotlib
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the page and the picture.")] = Path("infoknife-demo"),
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 2, help="Where all randomness comes from.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 2, help="Seed of everything random.")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="A tenth of the rows and steps.")] = False,
 ) -> None:
     """Measure information, hide a class from a code, and learn a density; write one page.

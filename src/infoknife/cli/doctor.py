@@ -19,7 +19,7 @@ TOLERANCE = 0.1  # nats, six standard errors of the self-check
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout, and nothing else.")] = False,
 ) -> None:
-    """Show versions, threads, devices and optional extras, and measure something known: for reports of bugs.
+    """Show versions, threads, devices and extras, and measure something known: for bug reports.
 
     The exit code is 1 where the self-check fails.
     """

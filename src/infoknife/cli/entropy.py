@@ -15,7 +15,7 @@ def entropy(
     *,
     options: MeasuringOptions,
 ) -> None:
-    """Measure the entropy of columns of a file, with its uncertainty.
+    """Measure the entropy of columns of a file, with an interval.
 
     Densities learn from a part of the rows and are measured on the others: in expectation, the value is an upper bound.
     Strings and booleans are discrete, and numbers with few different whole values. The answer says what every column

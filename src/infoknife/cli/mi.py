@@ -64,7 +64,7 @@ def mi(
     *,
     options: MeasuringOptions,
 ) -> None:
-    """Measure how much some columns of a file tell about others, with the uncertainty.
+    """Measure how much some columns of a file tell you about others, with an interval.
 
     Densities learn from a part of the rows and are measured on the others. Strings and booleans are discrete, and
     numbers with few different whole values. The answer says what every column was taken as, and why.

@@ -29,17 +29,19 @@ file_option = partial(output, metavar="FILE", show_default=False)
 
 EFFORT = "How long to look for the best density."
 FORMATS = "CSV or TSV (also .gz), Parquet, a folder of it, NPZ or NPY; one row per sample."
-APART = "Rows with the same value are never learned from and measured on at once, such as those of one patient."
+APART = (
+    "Keep rows with the same value together, such as those of one patient: no row is measured by what another taught."
+)
 REFUSE = "Missing values: refuse them, leave out their rows, or make them a label."
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help=FORMATS, show_default=False)]
-Discrete = Annotated[list[str] | None, column("--discrete", help="Those whose values are labels.")]
-Continuous = Annotated[list[str] | None, column("--continuous", help="Those whose values are quantities.")]
-Sep = Annotated[str | None, mark("--sep", help="Between cells; or tab.")]
+Discrete = Annotated[list[str] | None, column("--discrete", help="Columns whose values are labels.")]
+Continuous = Annotated[list[str] | None, column("--continuous", help="Columns whose values are quantities.")]
+Sep = Annotated[str | None, mark("--sep", help="What separates cells, such as ';' or tab.")]
 Decimal = Annotated[str | None, mark("--decimal", help="What 1,234 means: . or ,")]
 Encoding = Annotated[str | None, mark("--encoding", metavar="NAME", help="Such as cp1252.")]
 MissingOption = Annotated[Missing, measuring("--missing", help=REFUSE)]
-Seed = Annotated[int, measuring("--seed", help="Where all randomness comes from.", min=0, max=2**32 - 1, metavar="N")]
+Seed = Annotated[int, measuring("--seed", help="Seed of everything random.", min=0, max=2**32 - 1, metavar="N")]
 AsJson = Annotated[bool, output("--json", help="One JSON object on stdout, and nothing else.")]
 
 Command = Callable[..., None]
@@ -68,7 +70,7 @@ def with_options(kind: type, name: str) -> Callable[[Command], Command]:
 class MeasuringOptions:
     """The options that ``entropy`` and ``mi`` share."""
 
-    given: Annotated[str | None, column("--given", help="Those that are known; the answer is conditional on them.")] = (
+    given: Annotated[str | None, column("--given", help="What is known already; the answer is conditional on it.")] = (
         None
     )
     groups: Annotated[str | None, column("--groups", metavar="COLUMN", help=APART)] = None
@@ -83,10 +85,11 @@ class MeasuringOptions:
     ] = "auto"
     missing: MissingOption = "error"
     blocks: Annotated[
-        int | None, number("--blocks", min=1, help="So many neighbouring rows stay together, for series in time.")
+        int | None, number("--blocks", min=1, help="Keep this many neighbouring rows together, for time series.")
     ] = None
     rows: Annotated[
-        int | None, number("--rows", min=10, help="Draw so many rows at random, of a folder 200,000 if not given.")
+        int | None,
+        number("--rows", min=10, help="Measure this many rows, drawn at random; for a folder, 200,000 by default."),
     ] = None
     stderr: Annotated[
         float | None,
@@ -94,7 +97,7 @@ class MeasuringOptions:
             "--stderr",
             min=1e-9,
             metavar="X",
-            help="The standard error that is wanted: no more rows are measured than it needs.",
+            help="The standard error you want: no more rows are measured than it takes.",
         ),
     ] = None
     seed: Seed = 0

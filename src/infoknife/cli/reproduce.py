@@ -31,7 +31,7 @@ def reproduce(
     scheduler: Scheduler = None,
     retry: Retry = False,
 ) -> None:
-    """Run an experiment of the paper; the same command goes on where it was stopped.
+    """Run an experiment of the paper; the same command resumes it.
 
     Every trial leaves one record in the folder; `infoknife report` turns the folder into tables, figures and a page.
     """

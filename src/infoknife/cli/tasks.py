@@ -25,7 +25,7 @@ def tasks(
     pattern: Annotated[str, typer.Argument(help="A name, a part of names, or a pattern as `*-20x20-*`.")] = "",
     kind: Annotated[TruthKind | None, typer.Option(help="Only entropies, or only mutual informations.")] = None,
 ) -> None:
-    """List the distributions with known truth, in nats; with the name of one, all about it."""
+    """List the distributions with known truth, in nats; with a name, show all about one."""
     from infoknife import tasks as catalogue
 
     known = [name for name in catalogue.names() if kind in (None, _kind(catalogue.get(name)))]

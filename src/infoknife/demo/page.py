@@ -1,5 +1,6 @@
 """The demo's tables, pictures and page, all of them through ``pictures``."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -59,7 +60,8 @@ def relations_table(found: Sequence[MeasuredRelation]) -> Table:
     for one in found:
         low, high = one.estimate.interval()
         ours = f"{one.estimate.value:.3f} ± {one.estimate.stderr:.3f}"
-        rows.append((one.title, f"{one.truth:.3f}", ours, f"{low:.3f} to {high:.3f}", f"{one.ksg:.3f}"))
+        ends = f"{low:.3f} to {high:.3f}" if high < math.inf else f"at least {low:.3f}"
+        rows.append((one.title, f"{one.truth:.3f}", ours, ends, f"{one.ksg:.3f}"))
     head = ("relation of y to x", "truth", "infoknife", "95 % interval", "KSG")
     return Table(f"I(X; Y) in nats, from {len(found[0].x):,} rows", head, tuple(rows))
 
@@ -72,15 +74,14 @@ def codes_table(codes: Codes) -> Table:
         label, private = found.label.strongest.balanced_accuracy, found.strongest.balanced_accuracy
         rows.append((words, f"{label:.1%}", f"{private:.1%}", f"{found.information.value:.3f}"))
     head = ("code", "five or more (to keep)", "odd or even (to hide)", "nats about it")
-    return Table(
-        "What the strongest of four attackers reads from codes of unseen digits; chance is 50 %", head, tuple(rows)
-    )
+    title = "What the strongest of four attackers reads from codes of unseen digits"
+    return Table(f"{title}; chance is 50 %, and the label alone gives odd or even away in 60 %", head, tuple(rows))
 
 
 def density_table(found: LearnedDensity) -> Table:
     """The picture's entropy."""
     row = ("the picture", f"{found.picture.entropy():.3f}", f"{found.estimate:.3f} ± {found.stderr:.3f}")
-    return Table("Entropy in nats, on fresh rows", ("", "truth", "KNIFE"), (row,))
+    return Table("Entropy in nats, on fresh rows", ("density of", "truth", "KNIFE"), (row,))
 
 
 def html(found: Sequence[MeasuredRelation], codes: Codes, density: LearnedDensity, seed: int, command: str) -> str:
@@ -99,22 +100,23 @@ def html(found: Sequence[MeasuredRelation], codes: Codes, density: LearnedDensit
         Section(
             "measure",
             "Measure",
-            "How much does x tell about y?",
-            "A number in nats with an interval, from rows that nothing was fitted to. KSG, the usual rival, has none.",
+            "How much does x tell you about y?",
+            "A number in nats with an interval, from rows that nothing was fitted to. KSG, the usual nearest-neighbour "
+            "estimate, comes without an interval.",
             (relations_table(found), curve),
         ),
         Section(
             "train",
             "Train",
             "A code that keeps one thing and hides another",
-            "The same number, differentiable, in the loss of a network. A fresh audit is the judge, on unseen rows.",
+            "The same number, differentiable, in the loss of a network. How well it worked is audited on unseen rows.",
             (codes_table(codes), attackers),
         ),
         Section(
             "density",
             "Density",
             "128 Gaussian kernels learn a picture",
-            "Places, shapes and weights of the kernels are learned. The mean of -log p is the entropy.",
+            "Positions, shapes and weights of kernels are learned. The mean of -log p over new rows is the entropy.",
             (density_table(density), Learning(density, seed)),
         ),
     ]

@@ -149,7 +149,8 @@ def mi(
             log-variances (N, 2 x_dim), and the conditional entropy is in closed form (section 4.1).
         activation: ``"relu"`` or ``"tanh"`` in the estimator's networks; the estimator's own if it is not given.
         layer_norm: Whether a LayerNorm stands in front of every linear layer of them (`tab:da_architectures`).
-        **options: Options of the estimator, ``preset="paper"`` among them where the paper has a form of its own.
+        **options: Options of the estimator, such as ``components``, ``hidden`` or ``preset="paper"``. The page "All
+            estimators" of the guide lists them (``docs/guide/estimators.md``).
 
     Examples:
         >>> import torch

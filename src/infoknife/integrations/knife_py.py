@@ -51,7 +51,7 @@ def load_marginal(state: State, *, use_tanh: bool = False) -> KNIFE:
 
 
 def load_conditional(state: State, *, use_tanh: bool = False, activation: str = "tanh") -> "PublishedConditional":
-    """Return a density with the outputs of a published ``CondKernel``.
+    r"""Return a density with the outputs of a published ``CondKernel``: $\hat h(X \mid Y; \Theta)$, ``eq:hat_h_xgivy``.
 
     Args:
         state: Its state dictionary, or that of a whole published ``KNIFE``.

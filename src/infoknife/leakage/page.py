@@ -60,7 +60,7 @@ def _information(audit: Audit) -> Table:
             ("highest accuracy of any attacker, if no more than this leaks (Fano)", percent(audit.allowed.value)),
             ("the same at the upper end of the interval", percent(audit.allowed.upper)),
         ]
-    return Table("In nats, unless stated otherwise", ("", "nats"), tuple(rows))
+    return Table("In nats, unless stated otherwise", ("quantity", "nats"), tuple(rows))
 
 
 def reached(found: Predictability, limit: float = math.nan) -> Table:

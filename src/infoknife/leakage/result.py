@@ -154,7 +154,10 @@ class Label(Predictability):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Audit(Predictability):
-    """How much features tell about a private attribute, and what an attacker can do with it.
+    r"""How much features tell about a private attribute, and what an attacker can do with it.
+
+    ``information`` is $I(Z; S)$, and ``allowed`` what Fano's inequality makes of it,
+    $H(S \mid Z) \le h_b(P_e) + P_e \log(K - 1)$. ``infoknife.audit`` makes it, with an example.
 
     Args:
         rows: How many rows were audited.

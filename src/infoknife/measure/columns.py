@@ -80,7 +80,8 @@ def discard_missing(
         more = f", and so {'has' if len(others) == 1 else 'have'} {also}" * bool(others)
         raise ValueError(
             f"{first.name} has missing values in {count:,} of {len(first):,} rows, the first in {where}{more}; "
-            f"expected none. Set missing to 'drop' to leave out such rows, or to 'category' to make them a label"
+            f"expected none. missing='drop' leaves out such rows, missing='category' makes them a label "
+            f"(on the command line: --missing drop)"
         )
     labelled = [missing == "category" and _takes_label(column) for column in columns]
     notes = [

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from infoknife.distributed import alone
 from infoknife.measure.candidates.base import Candidate, Fitted
-from infoknife.measure.candidates.neighbours import Neighbours
+from infoknife.measure.candidates.neighbours import Neighbours, are_crowded
 from infoknife.measure.question import Part, Question, Sample, View
 
 Progress = Callable[[float, str], None]
@@ -446,7 +446,7 @@ def _neighbours(view: View, folds: Sequence[_Fold], generator: torch.Generator) 
     """What nearest neighbours among the rows of all other folds say of every row (N,)."""
     sample, question, _ = view
     candidate, found = Neighbours(), torch.zeros(len(sample)).to(sample.continuous)
-    if not candidate.supports(sample, question) or len(sample) > MAX_TRAINING:
+    if not candidate.supports(sample, question) or len(sample) > MAX_TRAINING or are_crowded(sample):
         return None
     for out, rest, *_ in folds:
         found[out] = value_of(question, candidate.fit(sample.rows(rest), question, generator).terms(sample.rows(out)))

@@ -120,6 +120,10 @@ class Diagnostics:
         doubts: The parts of the interval.
         curve: The value from a quarter, half and all of the training rows, in the estimate's unit.
         neighbours: The value by nearest neighbours, in the estimate's unit.
+
+    Examples:
+        >>> Diagnostics("knife", rows=8000, parameters=2000).rows
+        8000
     """
 
     method: str

@@ -27,7 +27,12 @@ ABSURD = "the densities give a value that cannot be. Look at the columns for val
 
 
 class MeasurementWarning(UserWarning):
-    """Something that the reader of a measurement must know."""
+    """Something that the reader of a measurement must know.
+
+    Examples:
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore", MeasurementWarning)  # or "error", to stop
+    """
 
 
 def unmeasured(value: float, unit: Unit, quantity: str, table: Table, why: str) -> Estimate:

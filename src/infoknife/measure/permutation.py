@@ -24,7 +24,9 @@ MAX_CELL_ROWS = 10  # rows at most that are exchanged where a third variable is 
 
 @dataclass(frozen=True)
 class PermutationTest:
-    """The result of a permutation test.
+    r"""The result of a permutation test.
+
+    With B permutations, $p = (1 + \#\{\text{null} \ge \text{statistic}\}) / (1 + B)$.
 
     Args:
         p_value: The probability of a statistic as large as this one if x and y are independent.

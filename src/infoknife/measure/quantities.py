@@ -340,7 +340,7 @@ def normalized_mutual_information(
 
 
 class Interaction(NamedTuple):
-    """What two sources tell about y: together, and each alone.
+    r"""What two sources tell about y: $I(X_1, X_2; Y) - I(X_1; Y) - I(X_2; Y)$ and its three terms.
 
     Attributes:
         joint: I(first, second; y).

@@ -18,7 +18,7 @@ MIN_ROWS = 30  # that must be left at the longest lag
 
 
 class Lagged(NamedTuple):
-    """What one series tells about another, lag by lag.
+    r"""What one series tells about another, lag by lag: $I(X_{t - \text{lag}}; Y_t)$.
 
     Attributes:
         lags: By how many rows x is earlier than y.

@@ -9,7 +9,13 @@ BELOW = -0.2  # nats: no mutual information is negative, so the estimator is far
 
 
 class RegularizerWarning(UserWarning):
-    """Something about an estimator that a run should not go on with unseen."""
+    """Something is wrong with an estimator while a network is trained; ``Health`` has the numbers behind it.
+
+    Examples:
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("error", RegularizerWarning)  # stop at the first one
+    """
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ STEP = 1e-6  # of the parameter, for derivatives of truths and samples
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Task(ABC, Generic[Sample]):
-    """A named distribution with its truth in nats; its kinds are ``EntropyTask`` and ``PairTask``.
+    r"""A named distribution with its truth in nats, $h(X)$ for an ``EntropyTask``, $I(X; Y)$ for a ``PairTask``.
 
     ``sample(n, seed)`` draws in float64 and casts, so that the samples of one seed agree to rounding in every
     dtype. ``seed`` is an integer, or a ``torch.Generator`` to go on drawing from, on its device.
@@ -157,7 +157,7 @@ class Task(ABC, Generic[Sample]):
 
 
 class EntropyTask(Task[Tensor]):
-    """A distribution of x alone, with its differential entropy and its log-density, the oracle."""
+    r"""A distribution of x alone, with $h(X) = -\mathrm{E} \log p(X)$ and its log-density, the oracle."""
 
     @override
     def entropy(self) -> float:
@@ -173,7 +173,7 @@ class EntropyTask(Task[Tensor]):
 
 
 class PairTask(Task[tuple[Tensor, Tensor]]):
-    """A joint distribution of (x, y), with its mutual information and its log-densities, the oracle."""
+    r"""A joint distribution with $I(X; Y) = \mathrm{E} \log p(X, Y) / p(X) p(Y)$ and its log-densities, the oracle."""
 
     @override
     def mutual_information(self) -> float:

@@ -23,7 +23,7 @@ BISECTIONS = 60
 
 
 class Map(ABC):
-    """An invertible map of rows (N, d), with the log-determinant of its derivative where that is square."""
+    r"""An invertible map $x \mapsto g(x)$ of rows (N, d), with $\log |\det g'(x)|$ where the derivative is square."""
 
     formula: str
 
@@ -47,7 +47,7 @@ class Map(ABC):
 @final
 @dataclass(frozen=True)
 class Unbent(Map):
-    """Nothing at all; classes pass as well."""
+    r"""The identity, $x \mapsto x$, for classes as well."""
 
     formula = "id"
 
@@ -63,7 +63,7 @@ class Unbent(Map):
 @final
 @dataclass(frozen=True)
 class Power(Map):
-    """Signed power sign(x) |x|^p: for p above 1 long tails, and a pole of the density at zero.
+    r"""Signed power $\operatorname{sign}(x)\, |x|^p$: for p above 1, long tails and a pole of the density at zero.
 
     Args:
         exponent: p, above 0.
@@ -91,7 +91,7 @@ class Power(Map):
 @final
 @dataclass(frozen=True)
 class Asinh(Map):
-    """asinh x: takes heavy tails away."""
+    r"""$\operatorname{asinh} x$: takes heavy tails away."""
 
     formula = "asinh"
 
@@ -111,7 +111,7 @@ class Asinh(Map):
 @final
 @dataclass(frozen=True)
 class NormalCDF(Map):
-    """The normal distribution function: standard normal columns become uniform on [0, 1]."""
+    r"""The normal distribution function $\Phi(x)$: standard normal columns become uniform on [0, 1]."""
 
     formula = "Phi"
 
@@ -183,7 +183,7 @@ class Wiggly(Map):
 @final
 @dataclass(frozen=True)
 class MixtureQuantile(Map):
-    """Uniform columns become mixtures of unit-variance normals, by the inverse distribution function.
+    r"""Uniform columns become mixtures of unit-variance normals, by the inverse distribution function $F^{-1}(u)$.
 
     Args:
         weights: Positive weights with sum 1.
@@ -218,7 +218,7 @@ class MixtureQuantile(Map):
 @final
 @dataclass(frozen=True)
 class Spiral(Map):
-    """Turn a plane by an angle that grows with the squared length of the row; volumes stay as they are.
+    r"""Turn a plane by an angle that grows with the length of the row, speed times $\|x\|^2$; volumes do not change.
 
     Args:
         plane: The two columns that turn.

@@ -1,6 +1,7 @@
 """Nearest neighbours against truths, and against the formulas written out for few rows."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy.special import digamma
 from sklearn.feature_selection import mutual_info_regression
 
 from infoknife.measure import entropy, mutual_information
-from infoknife.measure.candidates.neighbours import NEIGHBOURS, Neighbours
+from infoknife.measure.candidates.neighbours import NEIGHBOURS, Neighbours, are_crowded
 from infoknife.measure.question import Part, Question, Sample
 from tests.measure.samples import sample
 
@@ -90,3 +91,26 @@ def test_labels_that_seldom_meet_invent_nothing() -> None:
 def test_many_columns_are_refused() -> None:
     question = Question("mutual information", Part(tuple(range(16))), Part((16,)), Part())
     assert not Neighbours().supports(sample(np.zeros((99, 17))), question)
+
+
+def test_copies_are_no_neighbours() -> None:
+    """Three copies of every row, be they written out or weights, would add psi(3) - psi(1) - log 3 = 0.4 nats."""
+    x, noise = np.random.default_rng(0).normal(size=(2, 300))
+    y = 0.5 * x + math.sqrt(0.75) * noise
+    once = mutual_information(x, y, effort="quick")
+    for answer in (
+        mutual_information(np.tile(x, 3), np.tile(y, 3), effort="quick"),
+        mutual_information(np.tile(x, 3).round(2), np.tile(y, 3).round(2), effort="quick"),
+        mutual_information(x, y, weights=np.full(300, 3), effort="quick"),
+    ):
+        assert float(answer) == pytest.approx(float(once), abs=0.05)
+        assert answer.diagnostics.neighbours is None
+
+
+def test_rows_are_crowded_if_they_lie_near_their_group() -> None:
+    x, y = np.random.default_rng(0).normal(size=(2, 300))
+    apart = sample(np.stack([x, y], 1))
+    assert not are_crowded(apart)
+    assert not are_crowded(replace(apart, groups=torch.arange(300) // 3))
+    assert not are_crowded(replace(apart, groups=torch.arange(300) % 2))
+    assert are_crowded(replace(sample(np.tile(np.stack([x, y], 1), (2, 1))), groups=torch.arange(600) % 300))

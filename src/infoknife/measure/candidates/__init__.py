@@ -59,7 +59,12 @@ NETWORKS: dict[str, Callable[[int], Candidate]] = {
 
 
 def methods() -> tuple[str, ...]:
-    """What ``method`` may be, apart from ``"auto"``."""
+    """Return what ``method`` may be, apart from ``"auto"``.
+
+    Examples:
+        >>> methods()[:3]
+        ('independent', 'counts', 'gaussian')
+    """
     return tuple(dict.fromkeys([one.family for one in CLOSED] + [Neighbours.name, *NETWORKS]))
 
 

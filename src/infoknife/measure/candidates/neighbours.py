@@ -23,8 +23,21 @@ MIN_ROWS, MAX_ROWS = 50, 20_000  # training rows; more only cost time
 MAX_COLUMNS = 16  # beyond which no row has near neighbours
 LABEL_DISTANCE = 1e6  # between rows whose labels differ: normal coordinates are never so far apart
 MIN_NEAR = 0.5  # of a row is near one whose labels no other row has, and its ratio is not above zero
+CROWDED = 0.1  # of the rows, beyond chance, whose nearest row is of their own group; copies are all or many of them
 
 Floats = NDArray[np.float64]
+
+
+def are_crowded(data: Sample) -> bool:
+    """Whether rows lie near others of their group, as copies do: neighbours then take copying for dependence."""
+    if data.groups is None or not data.continuous.shape[1]:
+        return False
+    points, groups = (one.cpu().numpy() for one in (data.continuous, data.groups))
+    points = (points - points.mean(0)) / np.maximum(points.std(0), np.finfo(float).tiny)
+    own, other = cKDTree(points).query(points, 2)[1].T
+    alike = groups[np.where(own == np.arange(len(own)), other, own)] == groups
+    chance = ((np.unique(groups, return_counts=True)[1] / len(groups)) ** 2).sum()
+    return bool(alike.mean() > chance + CROWDED)
 
 
 @final

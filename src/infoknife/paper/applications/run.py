@@ -289,12 +289,13 @@ def run_page(title: str, settings: Mapping[str, Any], results: Mapping[str, Any]
         if len(y := curves[name]) > 1
     )
 
-    def table(rows: Mapping[str, Any]) -> Table:
+    def table(caption: str, rows: Mapping[str, Any]) -> Table:
         cells = ((name.replace("_", " "), f"{v:.6g}" if isinstance(v, float) else str(v)) for name, v in rows.items())
-        return Table("", ("", ""), tuple(cells), 2)
+        return Table(caption, ("name", "value"), tuple(cells), 2)
 
-    results_part = Section("results", "Results", "Results", "", (table(_flat(results)), *charts))
-    return page(title, "", [results_part, Section("settings", "Settings", "Settings", "", (table(settings),))])
+    results_part = Section("results", "Results", "Results", "", (table("What came out", _flat(results)), *charts))
+    settings_part = Section("settings", "Settings", "Settings", "", (table("What was set", settings),))
+    return page(title, "", [results_part, settings_part])
 
 
 def write_run_folder(folder: Path, identity: Mapping[str, Any], arguments: Any, results: Any, curves: Any) -> None:
