@@ -21,14 +21,7 @@ SPLITS = {
 TEST, VALIDATION = 0, 5  # of ten parts
 MAX_CLASSES = 50  # of a column
 MAX_SHOWN = 40  # characters of a class in an error
-<<<<<<< HEAD
-=======
-HUB_WAYS = (
-    "Check the name (owner/name, or owner/name:configuration where there are several, perhaps with @commit) and the "
-    "network, or give a file or folder (--data PATH)"
-)
 
->>>>>>> trust25
 SplitRows = dict[str, Tensor]  # the numbers of the rows of train, validation and test, ascending
 Roles = Mapping[str, str]  # the column of each role, such as {"text": "tweet", "label": "mood", "split": "split"}
 
@@ -303,7 +296,8 @@ def _downloaded(repository: str) -> dict[str, Any]:
         kind = type(error).__name__
     raise ConnectionError(
         f"{repository!r} cannot be loaded from the Hugging Face hub ({kind}){why}. Check the name (owner/name, or "
-        "owner/name:configuration where there are several) and the network, or give a file or folder (--data PATH)"
+        "owner/name:configuration where there are several, perhaps with @commit) and the network, or give a file or "
+        "folder (--data PATH)"
     )
 
 

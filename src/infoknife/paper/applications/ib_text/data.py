@@ -212,16 +212,11 @@ def load_pairs(
     seed = check_whole("seed", seed)
     if isinstance(task, str) and task_key(task) not in TASKS:
         raise ValueError(f"task is {task!r}; expected one of {', '.join(TASKS)}, or 'own' with your columns")
-<<<<<<< HEAD
     if isinstance(task, str):
         chosen = TASKS[task_key(task)]
     else:
         chosen = TextTask(task, CORRELATIONS if task.regression else ("accuracy", "f1"))
-    table = read_source(chosen.roles, data, f"{GLUE}:{chosen.glue}" if chosen.glue and hub == GLUE else hub)
-=======
-    chosen = TASKS[task_key(task)] if isinstance(task, str) else TextTask.own(task)
     table = read_source(chosen.roles, data, f"{GLUE}:{chosen.glue}@{COMMIT}" if chosen.glue and hub == GLUE else hub)
->>>>>>> trust25
     name = chosen.glue or (Path(table.name).name if hub is None else table.name)
     table = _labelled(_of_task(table, chosen), chosen)
     texts = [table.cells[role] for role in ("first", "second") if role in table.cells]
