@@ -293,7 +293,9 @@ def test_clear_clusters_are_counted(count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "candidate", [StudentKernel("student-copula", ranked=True), MixtureCandidate("mixture-x", standard)], ids=str
+    "candidate",
+    [StudentKernel("student-copula", ranked=True), MixtureCandidate("mixture-x", standard)],
+    ids=lambda candidate: candidate.name,
 )
 def test_what_was_searched_for_is_fixed(candidate: Candidate) -> None:
     rows = sample(clustered()[0])
