@@ -760,7 +760,7 @@ def shrink_correlations(s: Tensor, features: int, dim: int, rows: Tensor | float
 
     Examples:
         >>> shrink_correlations(torch.tensor([0.9, 0.01]), 10, 10, 1000.0)
-        tensor([0.8957, 0.0000])
+        tensor([0.8956, 0.0000])
     """
     large, beta = max(features, dim), min(features, dim) / max(features, dim)
     rows, s = torch.as_tensor(rows).to(s), s.clamp_max(1 - torch.finfo(s.dtype).eps ** 0.5)

@@ -222,14 +222,3 @@ def frozen(module: Module) -> Module:
     twin._buffers = dict(module._buffers)
     twin._modules = {name: None if child is None else frozen(child) for name, child in module._modules.items()}
     return twin
-
-
-def with_state(module: Module, state: dict[str, Tensor]) -> Module:
-    """Return the module frozen, with other parameters and buffers: what ``state_dict`` of a frozen one returned."""
-    twin = frozen(module)
-    for path, part in twin.named_modules():
-        own = {name.removeprefix(f"{path}."): value for name, value in state.items()}
-        for tensors in (part._parameters, part._buffers):
-            held: Any = {name: own[name].to(x) for name, x in tensors.items() if x is not None and name in own}
-            tensors.update(held)
-    return twin

@@ -19,7 +19,7 @@ from infoknife.densities import Density
 from infoknife.densities.base import full_precision, generator_of
 from infoknife.estimators import MutualInformation
 from infoknife.inputs import check_count, check_number, finite_rows, one_of, trusted
-from infoknife.nn import frozen, with_state
+from infoknife.nn import frozen
 from infoknife.randomness import borrowed
 from infoknife.regularizer.health import BELOW, DIVERGING, Health, RegularizerWarning
 from infoknife.regularizer.limits import Limit, Weight
@@ -44,8 +44,9 @@ class Regularizer(nn.Module):
     ``step(z, s)`` trains the estimator alone, on detached rows: its coordinates follow them (``observe``), then its
     parameters take a few steps. ``regularizer(z, s)`` is the term $\lambda\,\hat I(Z; S)$, or $\lambda\,\hat h(Z)$, in
     nats: its gradient reaches z and s alone. Either may come first, and ``retain_graph`` is never needed. Pass both the
-    same batch, or ``step`` a batch of its own (the set $\mathcal E$ of Algorithm 1). The term is by the estimator as it
-    was before the last ``step``: no row is measured by what was learned from it, nor for the running ``estimate``.
+    same batch, or ``step`` a batch of its own (the set $\mathcal E$ of Algorithm 1). A term that comes after ``step``
+    on the same rows is a little too large: by what one round of steps gains, the attribute ``gains``. The running
+    ``estimate`` is always of rows not yet learned from.
 
     Every few rounds the estimator learns from half of the batch for ``inner_steps``, twice as many, and so on up to
     twice the present number. The largest is taken that makes the other half likelier by 0.0025 nats in a running mean.
@@ -79,8 +80,6 @@ class Regularizer(nn.Module):
         >>> encoder.weight.grad is not None, all(p.grad is None for p in regularizer.parameters())
         (True, True)
     """
-
-    _before: Any  # the estimator as it was before the last step; not a module of this one
 
     def __init__(
         self,
@@ -119,7 +118,6 @@ class Regularizer(nn.Module):
         self._failed: Tensor | int = 0  # steps of this round
         self._late = 0  # rows without a finite gradient since the last step
         self._counts = [0]  # rows of each rank
-        self.__dict__["_before"] = None
         self._warned: dict[str, int] = {}  # the round of the last warning of a kind
         self.register_load_state_dict_pre_hook(_take_dtype)  # type: ignore[no-untyped-call]
 
@@ -141,7 +139,7 @@ class Regularizer(nn.Module):
         if self.training and not self.estimator.initialized:
             self.initialize(*rows)
         with self._isolated(), trusted():
-            still, guards = self._before or frozen(self.estimator), [pull_in(self._guarded(row))[0] for row in rows]
+            still, guards = frozen(self.estimator), [pull_in(self._guarded(row))[0] for row in rows]
             hides = self.penalty and isinstance(still, MutualInformation)
             value: Tensor = still.penalty(*guards) if hides else still(*guards)  # type: ignore[operator]
         if not math.isfinite(value.item()):
@@ -184,7 +182,6 @@ class Regularizer(nn.Module):
         with self._isolated():
             self.estimator.initialize(*(pull_in(row.detach())[0] for row in rows))
         self._forget()
-        self.__dict__["_before"] = None
         if self.optimizer is not None:
             self.optimizer.state.clear()
         return self
@@ -207,7 +204,6 @@ class Regularizer(nn.Module):
             "recorded": {name: getattr(self, name) for name in (*RECORDED, "gains")},
             "limit": None if self.limit is None else self.limit.state(),
             "random": self._random,
-            "before": None if self._before is None else self._before.state_dict(),
         }
         buffer = io.BytesIO()
         torch.save(state, buffer)
@@ -223,13 +219,8 @@ class Regularizer(nn.Module):
         for name, value in state["recorded"].items():
             setattr(self, name, value)
         self._random = state["random"].cpu()
-        self.__dict__["_before"] = None if state["before"] is None else with_state(self.estimator, state["before"])
         if self.limit is not None and state["limit"] is not None:
             vars(self.limit).update(state["limit"])
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        self.__dict__["_before"] = None  # it stays where it was
-        return super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
 
     def extra_repr(self) -> str:
         """Mode and aim, for ``repr``."""
@@ -244,7 +235,6 @@ class Regularizer(nn.Module):
             rows, outside = zip(*(pull_in(row.detach()) for row in rows), strict=True)
             if not (known := self.estimator.initialized):
                 self.initialize(*rows)  # which observes them
-            self.__dict__["_before"] = frozen(self.estimator)
             with self._isolated(), trusted():
                 self._measure_fresh(rows)
                 if known:
@@ -354,7 +344,7 @@ class Regularizer(nn.Module):
         if self.limit is None and self.steps % (PERIOD // 2):
             return
         with torch.no_grad():
-            value = self._before(*rows).item()
+            value = frozen(self.estimator)(*rows).item()
         if math.isfinite(value):
             known = not math.isnan(self.estimate)
             self.estimate = self.estimate + SMOOTHING * (value - self.estimate) if known else value
