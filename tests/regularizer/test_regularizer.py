@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from infoknife import KNIFE, Regularizer, annealed, mi
-from infoknife.coordinates import Moments
 from infoknife.densities import Gaussian, Parzen
 from infoknife.estimators import MutualInformation
 from infoknife.regularizer.regularizer import PERIOD, TOLERANCE, Mode
@@ -482,10 +481,3 @@ def test_an_estimator_that_is_frozen(mode: Mode) -> None:
     assert math.isfinite(regularizer.step(normal(64, 2)).item())
     assert same(estimator.parameters(), before)
     regularizer(normal(64, 2).requires_grad_()).backward()
-
-
-def test_a_start_counts_its_rows_once() -> None:
-    regularizer = Regularizer(KNIFE(2, 4), seed=0)
-    regularizer.step(normal(64, 2))
-    (moments,) = (part for part in regularizer.modules() if isinstance(part, Moments))
-    assert moments.rows.tolist() == [64, 64]

@@ -233,12 +233,11 @@ class Regularizer(nn.Module):
         loss, rows = None, self._rows(z, s, count=True)
         if rows is not None:
             rows, outside = zip(*(pull_in(row.detach()) for row in rows), strict=True)
-            if not (known := self.estimator.initialized):
-                self.initialize(*rows)  # which observes them
+            if not self.estimator.initialized:
+                self.initialize(*rows)
             with self._isolated(), trusted():
                 self._measure_fresh(rows)
-                if known:
-                    self.estimator.observe(*rows)
+                self.estimator.observe(*rows)
                 loss = learn(rows)
             far = torch.stack(outside).any(0).sum()
             failed, here = torch.stack([far * 0 + self._failed, far]).tolist()
