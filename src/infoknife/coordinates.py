@@ -537,13 +537,13 @@ class Regression(Affine):
         moments.observe(torch.cat([given.to(x.dtype), x], 1) if self.features and given is not None else x)
         if not moments.seen:
             return
-        gain = self._loss("") - self._loss("recent_") if known else torch.zeros_like(self.evidence)
-        self.evidence = (self.evidence + gain).clamp_min(0) if known else gain
+        gain = torch.nan_to_num(self._loss("") - self._loss("recent_")) if known else -self.evidence
+        self.evidence = (self.evidence + gain).clamp_min(0)
         if not moments.due():
             return
         moved = self.evidence > EVIDENCE
         moments.forget_older(moved)
-        self.evidence = self.evidence * ~moved
+        self.evidence = torch.where(moved, 0.0, self.evidence)
         self._solve("recent_", RECENT)
         self._solve("", ALL)
 
