@@ -215,7 +215,6 @@ class Moments(Running):
 
     means: Tensor
     covariances: Tensor
-
     batch: tuple[Tensor, Tensor, Tensor]
 
     def __init__(self, columns: int, full: bool = True) -> None:
